@@ -25,6 +25,12 @@ const AGAIN: Duration = Duration::from_secs(15);
 const SEARCH: Duration = Duration::from_secs(3);
 
 pub(crate) async fn clean(cluster: &Arc<Cluster>, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
+    if Handle::of(job)?.id.is_none() && cluster.commands.queue.is_unsubmitted(&job.identifier) {
+        // It waited for its turn at sbatch, and never had it.
+        let stage = job.stage.clone();
+        blocking(move || tombstone(&stage)).await;
+        return Ok(Leftovers { is_gone: true, ..Leftovers::default() });
+    }
     let tracked = cluster.track(job)?;
     let was_over = tracked.is_over() && !tracked.handle().doubtful && tracked.others().is_empty();
     if !was_over {

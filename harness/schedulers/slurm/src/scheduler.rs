@@ -49,7 +49,8 @@ impl Slurm {
 }
 
 impl Scheduler for Slurm {
-    /// Slurm kills at last after `KillWait`, and epilogues take their time. Several submissions may wait for their turn.
+    /// Slurm kills at last after `KillWait`, and epilogues take their time. A launch that waits for others
+    /// returns before its limit.
     fn limits(&self) -> CallLimits {
         CallLimits {
             launch: Duration::from_mins(5),

@@ -152,7 +152,12 @@ impl Cluster {
         asked.await.map(Vec::as_slice)
     }
 
-    /// Those that are known without a question.
+    /// The same, as far as it is known without a question.
+    pub(crate) fn known_partitions(&self) -> &[Partition] {
+        self.partitions.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// One of them.
     pub(crate) fn known_partition(&self, name: Option<&str>) -> Option<&Partition> {
         let all = self.partitions.get()?;
         all.iter().find(|one| name.map_or(one.is_default, |name| one.name == name))

@@ -1,7 +1,11 @@
 //! Starting Slurm's commands: the only file that starts processes.
 //!
 //! Each has a time limit and a process group of its own, which is killed with it; its environment says nothing that changes what it
-//! prints or asks for. At most two run at once, whatever the number of jobs, and submissions one after the other.
+//! prints or asks for. At most two that ask run at once, whatever the number of jobs, and one sbatch: `queue` says whose.
+
+mod queue;
+
+pub(crate) use queue::{Delay, LONG_PATIENCE, LimitKey, PATIENCE, Queue, Turn};
 
 use crate::plan::Place;
 use muster_core::error::{Class, SchedulerError};
@@ -15,22 +19,20 @@ use std::{
     process::Stdio,
     time::{Duration, Instant},
 };
-use tokio::{
-    process::Command,
-    sync::{Mutex, Semaphore},
-    time::timeout,
-};
+use tokio::{process::Command, sync::Semaphore, time::timeout};
 
 /// How long a command may take that only asks.
 pub(crate) const ASK_LIMIT: Duration = Duration::from_secs(20);
-/// Two commands at once, and a login node is not busy with us.
+/// Two questions at once, and a login node is not busy with us.
 const AT_ONCE: usize = 2;
 /// What every job takes over from the environment of the harness.
 const ALWAYS_PASSED: [&str; 8] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "SLURM_CONF", HARNESS];
 /// Variables that change what the commands do: those of a user, and those of a job in which Muster itself runs.
 const PREFIXES: [&str; 8] = ["SBATCH_", "SRUN_", "SALLOC_", "SQUEUE_", "SACCT_", "SINFO_", "SCANCEL_", "SLURM_"];
-/// Those that only say which cluster it is.
+/// Those that only say which cluster it is, and who asks.
 const KEPT: [&str; 2] = ["SLURM_CONF", "SLURM_JWT"];
+/// What sbatch needs to reach the cluster, and its job does not: Slurm's own libraries, and who asks.
+const SUBMISSION: [&str; 2] = ["SLURM_JWT", "LD_LIBRARY_PATH"];
 /// Names the harness for its jobs: the shipped checks have their programs there.
 const HARNESS: &str = "MUSTER";
 
@@ -91,7 +93,7 @@ pub(crate) struct Commands {
     place: Place,
     environment: HashMap<OsString, OsString>,
     turns: Semaphore,
-    submissions: Mutex<()>,
+    pub(crate) queue: Queue,
 }
 
 impl Commands {
@@ -99,7 +101,13 @@ impl Commands {
     pub(crate) fn new(place: Place, harness: Option<&PathBuf>) -> Self {
         let mut environment: HashMap<OsString, OsString> = std::env::vars_os().collect();
         environment.extend(harness.map(|path| (HARNESS.into(), path.clone().into())));
-        Self { place, environment, turns: Semaphore::new(AT_ONCE), submissions: Mutex::new(()) }
+        Self { place, environment, turns: Semaphore::new(AT_ONCE), queue: Queue::default() }
+    }
+
+    /// The environment, for tests.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, environment: &[(&str, &str)]) {
+        self.environment = environment.iter().map(|(name, value)| (name.into(), value.into())).collect();
     }
 
     /// Asks something.
@@ -115,15 +123,32 @@ impl Commands {
         let kept = self.environment.iter().filter(|(name, _)| is_ours(name)).map(|(name, value)| (name.clone(), value.clone()));
         let own = [("LC_ALL", "C"), ("SLURM_TIME_FORMAT", "%s")].map(|(name, value)| (name.into(), value.into()));
         let words: Vec<String> = arguments.into_iter().map(Into::into).collect();
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await;
         self.run(program, &words, ASK_LIMIT, kept.chain(own).collect()).await
     }
 
-    /// Submits a script: in the environment that its job will have. One after the other.
-    pub(crate) async fn submit(&self, words: &[String], pass_env: &[String], limit: Duration) -> Result<Answer, NoAnswer> {
-        let _turn = self.submissions.lock().await;
-        let names = ALWAYS_PASSED.into_iter().chain(pass_env.iter().map(String::as_str));
-        let passed = names.filter_map(|name| Some((OsString::from(name), self.environment.get(OsStr::new(name))?.clone())));
-        self.run("sbatch", words, limit, passed.collect()).await
+    /// Submits a script, in the environment that its job will have, but for [`hidden`](Self::hidden).
+    pub(crate) async fn submit(
+        &self,
+        _turn: &Turn<'_>,
+        words: &[String],
+        pass_env: &[String],
+        limit: Duration,
+    ) -> Result<Answer, NoAnswer> {
+        self.run("sbatch", words, limit, self.environment_of_sbatch(pass_env)).await
+    }
+
+    fn environment_of_sbatch(&self, pass_env: &[String]) -> HashMap<OsString, OsString> {
+        let names = ALWAYS_PASSED.into_iter().chain(SUBMISSION).chain(pass_env.iter().map(String::as_str));
+        names.filter_map(|name| Some((OsString::from(name), self.environment.get(OsStr::new(name))?.clone()))).collect()
+    }
+
+    /// What sbatch has of the user's environment and a job must not have. Slurm passes all of it on: its options that restrict
+    /// this make the node start a login shell, or leave the job's steps without an environment.
+    pub(crate) fn hidden(&self, pass_env: &[String]) -> Vec<&'static str> {
+        let is_set = |name: &&str| self.place.via.is_empty() && self.environment.contains_key(OsStr::new(name));
+        SUBMISSION.into_iter().filter(is_set).filter(|name| !pass_env.iter().any(|passed| passed == name)).collect()
     }
 
     async fn run(
@@ -133,8 +158,6 @@ impl Commands {
         limit: Duration,
         environment: HashMap<OsString, OsString>,
     ) -> Result<Answer, NoAnswer> {
-        // The semaphore is never closed.
-        let _turn = self.turns.acquire().await;
         let mut command = self.command(program, words, &environment);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
         let started = Instant::now();
@@ -227,8 +250,25 @@ mod tests {
         }
         let print = "echo $SLURM_JOB_ID $SBATCH_TIMELIMIT $SLURM_CONF $MINE $SLURM_TIME_FORMAT";
         assert_eq!(commands.ask("sh", ["-c", print]).await.unwrap().stdout, "/c m %s\n");
-        let (words, passed) = (["-c".to_owned(), print.to_owned()], ["MINE".to_owned()]);
-        let names: Vec<_> = ALWAYS_PASSED.into_iter().chain(passed.iter().map(String::as_str)).collect();
-        assert!(names.contains(&"SLURM_CONF") && !names.contains(&"SBATCH_TIMELIMIT") && words.len() == 2);
+    }
+
+    #[test]
+    fn sbatch_has_what_squeue_needs_to_reach_the_cluster_and_its_job_does_not() {
+        let mut commands = commands();
+        let set = ["PATH", "SLURM_CONF", "SLURM_JWT", "LD_LIBRARY_PATH", "SLURM_JOB_ID", "SBATCH_TIMELIMIT", "MINE", "SECRET"];
+        commands.set(&set.map(|name| (name, "value")));
+        let names = |passed: &[String]| {
+            let environment = commands.environment_of_sbatch(passed);
+            let mut names: Vec<String> = environment.into_keys().map(|name| name.to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        let mine = ["MINE".to_owned(), "LD_LIBRARY_PATH".to_owned()];
+        assert_eq!(names(&[]), ["LD_LIBRARY_PATH", "PATH", "SLURM_CONF", "SLURM_JWT"]);
+        assert_eq!(names(&mine), ["LD_LIBRARY_PATH", "MINE", "PATH", "SLURM_CONF", "SLURM_JWT"]);
+        assert_eq!(commands.hidden(&[]), ["SLURM_JWT", "LD_LIBRARY_PATH"]);
+        assert_eq!(commands.hidden(&mine), ["SLURM_JWT"], "a job has what its site passes on");
+        commands.environment.remove(OsStr::new("SLURM_JWT"));
+        assert_eq!(commands.hidden(&[]), ["LD_LIBRARY_PATH"]);
     }
 }

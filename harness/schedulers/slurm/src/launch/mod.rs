@@ -1,0 +1,290 @@
+//! Submitting a job, and finding it again if the answer was lost.
+//!
+//! A failed sbatch proves nothing: a controller that hangs takes the request later. So after a silence the job is looked for by its
+//! name, and only if it is not there for a while it is submitted again. A guard in the script lets one of two jobs run.
+
+mod files;
+mod refusal;
+
+use crate::{
+    answers::{
+        State,
+        jobs::{QUEUE, queue},
+        settings::Partition,
+    },
+    command::{Delay, LONG_PATIENCE, LimitKey, NoAnswer, PATIENCE, Turn},
+    files::runner,
+    launch::{
+        files::{note_lost, prepare, text, write_script},
+        refusal::{Refusal, classify, shortened},
+    },
+    plan::Handle,
+    poll::Cluster,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        handle::JobHandle,
+        scheduler::{Job, Launch},
+        stage_folder::SCRIPT_FILE,
+    },
+};
+use muster_host::clock;
+use muster_stage::blocking;
+use muster_text::time::Timestamp;
+use std::{io, sync::Arc, time::Duration};
+
+/// After a launch had no turn: it waits on in the queue at once.
+const AGAIN: Duration = Duration::from_millis(100);
+/// A request whose answer was lost has reached the controller by then, or never will.
+const LOST: Duration = Duration::from_mins(1);
+/// Between two looks for a job whose answer was lost.
+const SEARCH: Duration = Duration::from_secs(5);
+
+/// One launch.
+struct Attempt<'a> {
+    cluster: &'a Arc<Cluster>,
+    job: &'a Job,
+    handle: Arc<Handle>,
+    limits: LimitKey,
+}
+
+pub(crate) async fn launch(cluster: &Arc<Cluster>, job: &Job) -> Result<Launch, SchedulerError> {
+    let handle = Handle::of(job)?;
+    if handle.id.is_some() {
+        return Ok(Launch::Launched(job.clone()));
+    }
+    let limits = LimitKey::of(&handle.script);
+    let attempt = Attempt { cluster, job, handle, limits };
+    let commands = &cluster.commands;
+    let (mut lost, mut written) = (None, None);
+    if !commands.queue.is_unsubmitted(&job.identifier) {
+        match attempt.prepared().await? {
+            Found::Launched(launched) => return Ok(Launch::Launched(*launched)),
+            Found::Lost(at) => lost = Some(at),
+            Found::Nothing(script) => {
+                written = script;
+                commands.queue.set_unsubmitted(&job.identifier);
+            }
+        }
+    }
+    let patience = if lost.is_some() { LONG_PATIENCE } else { PATIENCE };
+    let own_jobs = || cluster.has_launched_jobs();
+    let mut turn = match commands.queue.turn(&job.identifier, &attempt.limits, lost.is_some(), patience, own_jobs).await {
+        Ok(turn) => turn,
+        Err(delay) => return delayed(delay, lost.is_some()),
+    };
+    let partitions = match attempt.partitions().await {
+        Ok(partitions) => partitions,
+        Err(error) => {
+            turn.no_answer(&error.operation, true);
+            return Err(if lost.is_some() { error } else { error.with_nothing_created() });
+        }
+    };
+    attempt.complete(written, partitions).await?;
+    turn.submits();
+    attempt.submit(turn, lost.is_some()).await
+}
+
+/// What there is of a job before it is submitted.
+enum Found {
+    Launched(Box<Job>),
+    /// Its files, and since then no job: the answer to its launch was lost.
+    Lost(Timestamp),
+    /// The script, if it was written now.
+    Nothing(Option<String>),
+}
+
+impl Attempt<'_> {
+    /// Writes the files, unless they are there; then it was launched before: by this process, whose answer was lost, or by one
+    /// that is gone.
+    async fn prepared(&self) -> Result<Found, SchedulerError> {
+        let script = self.text(self.cluster.known_partitions());
+        let written = {
+            let (stage, identifier, script) = (self.job.stage.clone(), self.job.identifier.clone(), script.clone());
+            blocking(move || prepare(&stage, &identifier, &script)).await
+        };
+        let prepared = written.map_err(|error| self.not_written(error))?;
+        if prepared.lost.is_none() && prepared.is_new {
+            return Ok(Found::Nothing(Some(script)));
+        }
+        if let Some(launched) = self.find(prepared.lost.or(prepared.written)).await? {
+            return Ok(Found::Launched(Box::new(launched)));
+        }
+        let Some(lost) = prepared.lost else { return Ok(Found::Nothing(None)) };
+        if clock::now().since(lost) < LOST {
+            let what = format!("sbatch: its answer was lost, and there is no job {} yet", self.handle.name);
+            return Err(SchedulerError { retry_after: Some(SEARCH), ..SchedulerError::plain(Class::Outage, what) });
+        }
+        Ok(Found::Lost(lost))
+    }
+
+    fn text(&self, partitions: &[Partition]) -> String {
+        let limits = named(self.handle.partition.as_deref(), partitions).filter_map(|partition| partition.max_time);
+        text(&self.handle, limits, &self.cluster.commands)
+    }
+
+    fn not_written(&self, error: io::Error) -> SchedulerError {
+        SchedulerError::new(Class::Infra, format!("write to {}", self.job.stage.display()), error)
+    }
+
+    /// The limits that the script must not exceed: asked here if nobody could before. Who has the turn asks for all.
+    async fn partitions(&self) -> Result<&[Partition], SchedulerError> {
+        if self.handle.minutes.is_none() {
+            return Ok(&[]);
+        }
+        match self.cluster.partitions().await {
+            Err(error) if error.class == Class::Outage => Err(error),
+            // Where scontrol is forbidden, sbatch may work.
+            answer => Ok(answer.unwrap_or_default()),
+        }
+    }
+
+    /// The script as these partitions need it, if it was written in another way.
+    async fn complete(&self, written: Option<String>, partitions: &[Partition]) -> Result<(), SchedulerError> {
+        let script = self.text(partitions);
+        // Most scripts are as planned, and a folder that is slow must not keep the turn.
+        if written.is_some_and(|written| written == script) || script == self.text(&[]) {
+            return Ok(());
+        }
+        let stage = self.job.stage.clone();
+        blocking(move || write_script(&stage, &script)).await.map_err(|error| self.not_written(error))
+    }
+
+    async fn submit(&self, turn: Turn<'_>, doubtful: bool) -> Result<Launch, SchedulerError> {
+        let (handle, commands) = (&self.handle, &self.cluster.commands);
+        let started = clock::now();
+        let path = self.job.stage.join(SCRIPT_FILE).to_string_lossy().into_owned();
+        let words: Vec<String> = ["--parsable".to_owned()].into_iter().chain(commands.cluster()).chain([path]).collect();
+        let answer = match commands.submit(&turn, &words, &handle.pass_env, handle.policy.submit_limit).await {
+            Ok(answer) => answer,
+            Err(NoAnswer::Silent(..)) => return self.recover(turn, started, "sbatch: no answer").await,
+            Err(error) => {
+                turn.mistaken();
+                return Err(error.into());
+            }
+        };
+        if answer.is_ok() {
+            let id = answer.stdout.lines().last().unwrap_or_default().trim().split(';').next().unwrap_or_default().to_owned();
+            if id.is_empty() {
+                return self.recover(turn, started, "sbatch: an empty answer").await;
+            }
+            let launched = self.known(id, started, doubtful);
+            let tracked = self.cluster.track(&launched)?;
+            turn.let_in(move || tracked.is_over());
+            return Ok(Launch::Launched(launched));
+        }
+        let complaint = answer.complaint();
+        let why = shortened(&complaint);
+        match classify(&complaint, &handle.policy.resubmit) {
+            Refusal::NoRoom => {
+                turn.refused(&why);
+                Ok(Launch::NotNow { why, retry_after: AGAIN, created: None })
+            }
+            // It has not reached the controller.
+            Refusal::Away => {
+                let what = format!("sbatch: {why}");
+                turn.no_answer(&what, true);
+                Err(SchedulerError::plain(Class::Outage, what).with_nothing_created())
+            }
+            Refusal::Lost => self.recover(turn, started, &format!("sbatch: {why}")).await,
+            Refusal::Identity => {
+                turn.mistaken();
+                Err(SchedulerError::plain(Class::Infra, format!("sbatch: {complaint}")).with_nothing_created())
+            }
+            Refusal::Mistake => {
+                turn.mistaken();
+                Err(SchedulerError::plain(Class::Config, format!("sbatch: {why}")).with_nothing_created())
+            }
+        }
+    }
+
+    /// The answer was lost: the job may be there.
+    async fn recover(&self, turn: Turn<'_>, started: Timestamp, why: &str) -> Result<Launch, SchedulerError> {
+        turn.no_answer(why, false);
+        let stage = self.job.stage.clone();
+        blocking(move || note_lost(&stage, started)).await;
+        if let Ok(Some(launched)) = self.find(Some(started)).await {
+            Ok(Launch::Launched(launched))
+        } else {
+            let error = SchedulerError::plain(Class::Outage, format!("{why}; job {} may have been submitted", self.handle.name));
+            Err(SchedulerError { retry_after: Some(SEARCH), ..error })
+        }
+    }
+
+    /// Looks for a job by its name, in the stage folder, the queue and the accounting.
+    async fn find(&self, since: Option<Timestamp>) -> Result<Option<Job>, SchedulerError> {
+        let (cluster, handle) = (self.cluster, &self.handle);
+        let since = since.unwrap_or_else(clock::now);
+        let stage = self.job.stage.clone();
+        let runner = blocking(move || runner(&stage)).await.map(|(id, _)| id);
+        let id = if let Some(id) = runner {
+            Some(id)
+        } else {
+            let rows = queue(&cluster.answer("squeue", &["-h", "--me", "-t", "all", "-n", &handle.name, "-o", QUEUE]).await?);
+            // A refused sbatch leaves a job behind that never ran.
+            let real = rows.iter().filter(|row| row.name == handle.name && row.reason != "BadConstraints");
+            let listed = real.min_by_key(|row| row.submitted).map(|row| row.id.clone());
+            match listed {
+                Some(id) => Some(id),
+                None if cluster.config().await.accounting => {
+                    let records = cluster.records_since("--name", &handle.name, since).await.unwrap_or_default();
+                    let real = |record: &&crate::answers::jobs::Record| {
+                        record.name == handle.name && !(record.state == State::Failed && record.started.is_none())
+                    };
+                    records.iter().find(real).map(|record| record.id.clone())
+                }
+                None => None,
+            }
+        };
+        let Some(id) = id else { return Ok(None) };
+        let launched = self.known(id, since, true);
+        let tracked = cluster.track(&launched)?;
+        cluster.commands.queue.found(&self.job.identifier, &self.limits, move || tracked.is_over());
+        Ok(Some(launched))
+    }
+
+    /// The job with what its launch has found out.
+    fn known(&self, id: String, launched: Timestamp, doubtful: bool) -> Job {
+        let handle = Handle { id: Some(id), launched: Some(launched), doubtful, ..(*self.handle).clone() };
+        self.job.with(JobHandle::of(handle))
+    }
+}
+
+/// It had no turn. Nothing was created, and it keeps its place.
+fn delayed(delay: Delay, is_lost: bool) -> Result<Launch, SchedulerError> {
+    let why = match delay {
+        Delay::Busy => "waits for its turn at sbatch".to_owned(),
+        Delay::Full(why) => why,
+        Delay::Away(why) => {
+            let error = SchedulerError { retry_after: Some(PATIENCE), ..SchedulerError::plain(Class::Outage, why) };
+            return Err(if is_lost { error } else { error.with_nothing_created() });
+        }
+    };
+    Ok(Launch::NotNow { why, retry_after: AGAIN, created: None })
+}
+
+/// The partitions that a job may go to: those of a list, or the default one.
+fn named<'p>(names: Option<&str>, partitions: &'p [Partition]) -> impl Iterator<Item = &'p Partition> {
+    partitions.iter().filter(move |partition| match names {
+        Some(names) => names.split(',').any(|name| name.trim() == partition.name),
+        None => partition.is_default,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_goes_to_the_partitions_that_it_names_or_to_the_default_one() {
+        let partition = |name: &str| Partition { name: name.to_owned(), is_default: name == "main", ..Partition::default() };
+        let all = ["main", "low", "short"].map(partition);
+        let rows: [(_, &[&str]); 4] =
+            [(None, &["main"]), (Some("low"), &["low"]), (Some("short, low"), &["low", "short"]), (Some("gone"), &[])];
+        for (names, expected) in rows {
+            let found: Vec<&str> = named(names, &all).map(|partition| &*partition.name).collect();
+            assert_eq!(found, expected, "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What sbatch's complaints mean.
+
+use crate::poll::is_outage;
+use regex::Regex;
+
+/// Why sbatch has not submitted a job.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is a limit on jobs, which passes.
+    NoRoom,
+    /// The controller was not reached.
+    Away,
+    /// It was reached, and did not answer.
+    Lost,
+    /// It does not believe who asks.
+    Identity,
+    /// This can never be submitted.
+    Mistake,
+}
+
+pub(super) fn classify(complaint: &str, resubmit: &[String]) -> Refusal {
+    const FULL: [&str; 6] = [
+        "MaxSubmitJob",
+        "GrpSubmitJobs",
+        "temporarily unable to accept job",
+        "job queue full",
+        "Rate limit exceeded",
+        "RPC rate limited",
+    ];
+    const IDENTITY: [&str; 4] = ["authentication", "If munged is up", "Invalid authentication", "Munge encode failed"];
+    const AWAY: [&str; 4] = ["Unable to contact", "connect failure", "Connection refused", "Connection timed out"];
+    let has = |signs: &[&str]| signs.iter().any(|sign| complaint.contains(sign));
+    let again = resubmit.iter().filter_map(|text| Regex::new(text).ok()).any(|regex| regex.is_match(complaint));
+    if again || has(&FULL) {
+        Refusal::NoRoom
+    } else if has(&IDENTITY) {
+        Refusal::Identity
+    } else if has(&AWAY) {
+        Refusal::Away
+    } else if is_outage(complaint) {
+        Refusal::Lost
+    } else {
+        Refusal::Mistake
+    }
+}
+
+/// Without what every line begins with.
+pub(super) fn shortened(complaint: &str) -> String {
+    complaint.replace("sbatch: error: ", "").replace("Batch job submission failed: ", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sbatch_says_decides_whether_a_job_may_exist() {
+        let rows = [
+            (
+                "sbatch: error: QOSMaxSubmitJobPerUserLimit; sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+                Refusal::NoRoom,
+            ),
+            (
+                "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit)",
+                Refusal::Mistake,
+            ),
+            ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", Refusal::Away),
+            ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Protocol authentication error", Refusal::Identity),
+            (
+                "sbatch: error: invalid partition specified: gpuu; sbatch: error: Batch job submission failed: Invalid partition name specified",
+                Refusal::Mistake,
+            ),
+            ("sbatch: error: plugin: try later", Refusal::NoRoom),
+        ];
+        for (complaint, refusal) in rows {
+            assert_eq!(classify(complaint, &["try later".to_owned()]), refusal, "{complaint}");
+        }
+    }
+}
