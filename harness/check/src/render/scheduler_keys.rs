@@ -4,7 +4,7 @@
 use crate::{
     cases::test_case::TestCase,
     files::check_file::CheckFile,
-    site::scheduler_keys::{check_options, refused_options, shared_keys},
+    site::scheduler_keys::{check_options, joined, refused_options, shared_keys},
 };
 use muster_core::job::descriptor::{NODE, SharedKey};
 use muster_text::{
@@ -75,12 +75,36 @@ fn refuse_site_options(own: &Node, site_options: &[(&str, &str)], diagnostics: &
     }
 }
 
-fn merge(options: &mut Map<String, Value>, own: Map<String, Value>, joined: &[&str]) {
+/// `lists`: those that are joined.
+fn merge(options: &mut Map<String, Value>, own: Map<String, Value>, lists: &[&str]) {
     for (key, value) in own {
         match (options.get_mut(&key), value) {
-            (Some(Value::Object(options)), Value::Object(own)) => merge(options, own, joined),
-            (Some(Value::Array(items)), Value::Array(own)) if joined.contains(&&*key) => items.extend(own),
+            (Some(Value::Object(options)), Value::Object(own)) => merge(options, own, lists),
+            (Some(known), own) if lists.contains(&&*key) && !own.is_null() => *known = joined(known.take(), own),
             (_, value) => drop(options.insert(key, value)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn maps_merge_lists_are_joined_and_the_rest_is_replaced() {
+        let (site, own) = (
+            json!({ "exclude": "n1", "constraint": ["a"], "qos": "low", "labels": { "a": 1, "b": 1 }, "nodes": [1], "options": "-x" }),
+            json!({ "exclude": ["n2"], "constraint": "b", "qos": "high", "labels": { "b": 2 }, "nodes": [2], "options": null }),
+        );
+        let (Value::Object(mut options), Value::Object(own)) = (site, own) else { unreachable!("both are maps") };
+        merge(&mut options, own, &["exclude", "constraint", "options"]);
+        assert_eq!(
+            Value::Object(options),
+            json!({
+                "exclude": ["n1", "n2"], "constraint": ["a", "b"], "qos": "high", "labels": { "a": 1, "b": 2 }, "nodes": [2],
+                "options": null,
+            })
+        );
     }
 }

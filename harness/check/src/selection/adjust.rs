@@ -31,7 +31,7 @@ pub struct Rehearsal {
     pub scenario: Value,
 }
 
-/// `-J labels.team=hpc`: an option of the scheduler, which overrides that of the check.
+/// `-J labels.team=hpc`: an option of the scheduler, which overrides that of the check, or is added to its list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedOption {
     key: String,
@@ -67,9 +67,14 @@ impl SchedOption {
         scheduler.option_names().any(|option| option == self.key)
     }
 
-    fn set_in(&self, options: &mut Value) {
+    /// `lists`: options that are joined.
+    fn set_in(&self, options: &mut Value, lists: &[&str]) {
         let outer = mapping(options);
         match &self.inner {
+            None if lists.contains(&&*self.key) => {
+                let known = outer.remove(&self.key).unwrap_or_default();
+                outer.insert(self.key.clone(), scheduler_keys::joined(known, self.value.clone()));
+            }
             None => _ = outer.insert(self.key.clone(), self.value.clone()),
             Some(inner) => {
                 let within = outer.entry(self.key.clone()).or_insert_with(|| Value::Object(Map::new()));
@@ -126,8 +131,9 @@ impl Adjustments {
             rendered.rules.perf_variables.clear();
             rendered.rules.references.clear();
         }
-        for option in self.sched_options.iter().filter(|option| option.is_of(case.place.partition.scheduler)) {
-            option.set_in(&mut rendered.workload.sched_options);
+        let scheduler = case.place.partition.scheduler;
+        for option in self.sched_options.iter().filter(|option| option.is_of(scheduler)) {
+            option.set_in(&mut rendered.workload.sched_options, scheduler.joined_options);
         }
         if let Some(Rehearsal { scheduler, key, scenario }) = &self.rehearsal {
             rendered.workload.program = Program::Own { env_vars: Vec::new() };
@@ -166,7 +172,7 @@ impl Adjustments {
     fn wrong_value(&self, partition: &Partition) -> Option<Diagnostic> {
         let mut options = partition.sched_options.clone();
         let own = || self.sched_options.iter().filter(|option| option.is_of(partition.scheduler));
-        own().for_each(|option| option.set_in(&mut options));
+        own().for_each(|option| option.set_in(&mut options, partition.scheduler.joined_options));
         let mut wrong = (partition.scheduler.wrong_options)(&options).into_iter();
         wrong.find_map(|wrong| {
             let option = own().find(|option| option.key == wrong.name)?;
@@ -192,9 +198,18 @@ mod tests {
 
     #[test]
     fn an_option_of_the_scheduler_overrides_the_checks() {
-        let mut options = json!({ "namespace": "a", "labels": { "team": "hpc" } });
-        for text in ["namespace=b", "labels.kueue.x-k8s.io/queue-name=q", "labels.year=2026", "priority=5", "annotations.a=b=c"] {
-            SchedOption::parse(text).unwrap().set_in(&mut options);
+        let mut options = json!({ "namespace": "a", "labels": { "team": "hpc" }, "exclude": "n1" });
+        for text in [
+            "exclude=n2",
+            "exclude=n3",
+            "only=a",
+            "namespace=b",
+            "labels.kueue.x-k8s.io/queue-name=q",
+            "labels.year=2026",
+            "priority=5",
+            "annotations.a=b=c",
+        ] {
+            SchedOption::parse(text).unwrap().set_in(&mut options, &["exclude", "only"]);
         }
         assert_eq!(
             options,
@@ -203,6 +218,8 @@ mod tests {
                 "labels": { "team": "hpc", "kueue.x-k8s.io/queue-name": "q", "year": "2026" },
                 "priority": 5,
                 "annotations": { "a": "b=c" },
+                "exclude": ["n1", "n2", "n3"],
+                "only": ["a"],
             })
         );
         for text in ["", "namespace", "=x", "labels.=x"] {

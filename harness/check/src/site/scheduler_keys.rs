@@ -43,6 +43,16 @@ pub fn refused_options(scheduler: NamedScheduler, options: &Value, place: impl F
     wrong.filter_map(|wrong| Some(Diagnostic { span: Some(place(wrong.name)?), ..wrong.mistake })).collect()
 }
 
+/// The items of two lists, in order. A value that is no list is one of one item; null is an empty one.
+pub fn joined(first: Value, more: Value) -> Value {
+    let items = |value| match value {
+        Value::Null => Vec::new(),
+        Value::Array(items) => items,
+        one => vec![one],
+    };
+    Value::Array([items(first), items(more)].concat())
+}
+
 /// `unknown option `lables` of the scheduler k8s`
 pub fn unknown(option: &str, schedulers: &[NamedScheduler]) -> String {
     let mut names: Vec<&str> = schedulers.iter().map(|scheduler| scheduler.name).collect();

@@ -36,7 +36,7 @@ pub struct Descriptor {
     pub refused_options: &'static [(&'static str, &'static str)],
     /// Of the options, those that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
-    /// Of these, lists to which those of a check are added.
+    /// Of these, lists: those of a check, and of `-J`, are added to those of the partition. A value that is no list is one of one item.
     pub joined_options: &'static [&'static str],
     /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
     /// with those of a check or of `-J` over them.

@@ -21,7 +21,7 @@ macro_rules! options {
         pub(crate) const OPTIONS: &[Key<()>] = &[
             $(Key::of::<Node>($name, $doc),)*
             Key::of::<String>(NODE, "The only node that a job may run on: `--nodelist` with `--nodes=1`."),
-            Key::of::<OneOrMany<String>>("options", "Further options of sbatch, verbatim: `--uenv=prgenv`. Those of a check are added."),
+            Key::of::<OneOrMany<String>>("options", "Further options of sbatch, verbatim: `--uenv=prgenv`. Those of a check and of `-J` are added."),
             Key::of::<Mapping>(
                 "policy",
                 "Only in the site file: `poll_min`, `poll_max`, `file_latency`, `requeue`, `never`, `via`, `cluster`.",
@@ -46,7 +46,7 @@ options! {
     "begin" "The job does not start before.",
     "cluster-constraint" "Features of the cluster, in a federation.",
     "comment" "The comment of the job, in place of Muster's own.",
-    "constraint" "Features of the nodes: `a100`. Those of `access` and of the options have to hold together.",
+    "constraint" "Features of the nodes: `a100`. Those of all places have to hold together.",
     "container" "An OCI bundle to run in.",
     "contiguous" "Nodes without gaps between them.",
     "core-spec" "Cores for the system, on each node.",
@@ -153,8 +153,8 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("slurm_multi_cluster_mode", "a site writes `policy: { cluster: NAME }`"),
 ];
 
-/// Lists to which those of a check are added.
-pub(crate) const JOINED: &[&str] = &["options"];
+/// Lists to which those of a check, and of `-J`, are added.
+pub(crate) const JOINED: &[&str] = &["constraint", "exclude", "options"];
 
 const POLICY: [&str; 7] = ["poll_min", "poll_max", "file_latency", "requeue", "never", "via", "cluster"];
 
@@ -227,6 +227,15 @@ impl Reader<'_> {
             Value::Bool(true) => return Some(None),
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
+            Value::Array(items) if items.is_empty() => return None,
+            Value::Array(items) if name == "constraint" => {
+                let mut features: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+                features.dedup();
+                match features[..] {
+                    [feature] => feature.to_owned(),
+                    _ => features.iter().map(|feature| format!("({feature})")).collect::<Vec<_>>().join("&"),
+                }
+            }
             Value::Array(items) if matches!(name, "exclude" | "nodelist" | "licenses") => {
                 items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
             }

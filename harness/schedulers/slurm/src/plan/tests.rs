@@ -100,7 +100,7 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
         "extra_resources": { "memory": { "size": "4G" }, "elsewhere": { "a": "b" } },
     });
     let options = json!({
-        "account": "y", "constraint": "nvme", "exclude": ["n2", "n3"], "mem": 0, "contiguous": true, "qos": null,
+        "account": "y", "constraint": ["nvme", "big"], "exclude": ["n2", "n3"], "mem": 0, "contiguous": true, "qos": null, "licenses": [],
         "options": ["--uenv=prgenv"], "node": "n4",
     });
     let mut lines = own_lines(&shared, options);
@@ -109,7 +109,7 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
         lines,
         [
             "--account=y",
-            "--constraint=(a100)&(nvme)",
+            "--constraint=(a100)&((nvme)&(big))",
             "--contiguous",
             "--exclude=n1,n2,n3",
             "--gres=gpu:2",
