@@ -10,6 +10,7 @@
 //!
 //! All functions block, and have the errors of their counterparts in `std::fs`.
 
+use rustix::fs::OFlags;
 use std::{
     fs::{DirBuilder, File, OpenOptions, Permissions},
     io::{self, Write},
@@ -113,6 +114,14 @@ pub fn append(path: &Path) -> io::Result<File> {
         },
         opened => opened,
     }
+}
+
+/// A file for reading that a job may have replaced. Opening a pipe would wait for its writer, perhaps for ever: that is
+/// [`io::ErrorKind::InvalidInput`].
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let regular = file.metadata()?.is_file();
+    if regular { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")) }
 }
 
 /// The content of a file under another name. What its owner may execute stays executable.

@@ -3,13 +3,15 @@
 use muster_core::{
     case::Identifier,
     job::{
+        scheduler::Signal,
         stage_folder::{EXIT_FILE, LOG_FILE},
         stdout::{first_line, header},
     },
 };
+use muster_host::files as host_files;
 use muster_text::time::Timestamp;
 use std::{
-    fs::{self, File},
+    fs,
     io::{self, Read, Seek, SeekFrom},
     path::Path,
     time::UNIX_EPOCH,
@@ -21,6 +23,8 @@ pub(crate) const SECTION: &str = "job";
 pub(crate) const ID: &str = "rfm_job.id";
 /// Its cleanup has begun: a job that comes later does nothing.
 pub(crate) const CANCELLED: &str = "rfm_job.cancelled";
+/// Why a job did nothing.
+pub(crate) const SKIPPED: &str = "rfm_job.skipped";
 /// How it ended, while it is written.
 pub(crate) const UNFINISHED_EXIT: &str = "rfm_job.exit.tmp";
 
@@ -38,34 +42,42 @@ pub(crate) struct ExitFile {
     pub ended: Option<Timestamp>,
     /// How often Slurm has started the job again.
     pub restarts: u32,
+    /// Its script was signalled: somebody, or Slurm, may have ended it.
+    pub signalled: bool,
     /// A node list.
     pub nodes: String,
 }
 
 impl ExitFile {
+    /// Slurm has to say how the job ended: the status may be that of a script which was taken away.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.signalled || Signal(self.status - 128).name().is_some()
+    }
+
     /// `None` while it is not there, or not whole.
     pub(crate) fn read(stage: &Path) -> Option<Self> {
         // A folder that is read again shows names that a file server had hidden.
         let path = stage.join(EXIT_FILE);
-        let text = fs::read_to_string(&path).or_else(|error| {
+        let text = read(&path).or_else(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 let _ = fs::read_dir(stage).map(Iterator::count);
             }
-            fs::read_to_string(&path)
+            read(&path)
         });
         Self::parse(&text.ok()?)
     }
 
-    /// `0 1234 1795331057 0 n[1-2]`
+    /// `0 1234 1795331057 0 0 n[1-2]`
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.strip_suffix('\n')?.split(' ').collect();
-        let [status, bytes, ended, restarts, nodes @ ..] = &fields[..] else { return None };
+        let [status, bytes, ended, restarts, signalled, nodes @ ..] = &fields[..] else { return None };
         let seconds = ended.parse::<i64>().ok();
         Some(Self {
             status: status.parse().ok()?,
             bytes: bytes.parse().ok(),
-            ended: seconds.map(|seconds| Timestamp(seconds * 1_000_000)),
+            ended: seconds.map(|seconds| Timestamp(seconds.saturating_mul(1_000_000))),
             restarts: restarts.parse().ok()?,
+            signalled: *signalled != "0",
             nodes: nodes.concat(),
         })
     }
@@ -83,7 +95,7 @@ impl OverMemory {
     /// Looks for it at the end of the log.
     pub(crate) fn read(stage: &Path) -> Option<Self> {
         const MOST: u64 = 16 << 10;
-        let mut file = File::open(stage.join(LOG_FILE)).ok()?;
+        let mut file = host_files::open_regular(&stage.join(LOG_FILE)).ok()?;
         let size = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(size.saturating_sub(MOST))).ok()?;
         let mut tail = Vec::new();
@@ -102,10 +114,18 @@ impl OverMemory {
     }
 }
 
+/// A small file of a stage folder.
+fn read(path: &Path) -> io::Result<String> {
+    const MOST: u64 = 64 << 10;
+    let mut text = String::new();
+    host_files::open_regular(path)?.take(MOST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
 /// The number of the job that runs, and since when.
 pub(crate) fn runner(stage: &Path) -> Option<(String, Option<Timestamp>)> {
     let path = stage.join(ID);
-    let id = fs::read_to_string(&path).ok()?.strip_suffix('\n')?.to_owned();
+    let id = read(&path).ok()?.strip_suffix('\n')?.to_owned();
     let modified = fs::metadata(&path).and_then(|about| about.modified()).ok();
     let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let since = since.and_then(|since| Some(Timestamp(i64::try_from(since.as_micros()).ok()?)));
@@ -119,10 +139,10 @@ mod tests {
     #[test]
     fn an_exit_file_is_whole_or_none() {
         let rows = [
-            ("0 1234 1795331057 0 n[1-2]\n", Some((0, Some(1234), 0, "n[1-2]"))),
-            ("143  1795331057 2 n1\n", Some((143, None, 2, "n1"))),
-            ("7 12 1795331057 0 \n", Some((7, Some(12), 0, ""))),
-            ("0 1234 1795331057 0 n1", None),
+            ("0 1234 1795331057 0 0 n[1-2]\n", Some((0, Some(1234), 0, "n[1-2]"))),
+            ("143  1795331057 2 1 n1\n", Some((143, None, 2, "n1"))),
+            ("7 12 1795331057 0 0 \n", Some((7, Some(12), 0, ""))),
+            ("0 1234 1795331057 0 0 n1", None),
             ("0\n", None),
             ("", None),
             (" 1 2\n", None),
@@ -132,6 +152,29 @@ mod tests {
             let read = read.as_ref().map(|read| (read.status, read.bytes, read.restarts, read.nodes.as_str()));
             assert_eq!(read, expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_script_that_was_signalled_does_not_say_alone_how_it_ended() {
+        let rows = [
+            ("0 1 2 0 0 n1", false),
+            ("3 1 2 0 0 n1", false),
+            ("143 1 2 0 0 n1", true),
+            ("137 1 2 0 0 n1", true),
+            ("0 1 2 0 1 n1", true),
+        ];
+        for (text, doubtful) in rows {
+            assert_eq!(ExitFile::parse(&format!("{text}\n")).unwrap().is_doubtful(), doubtful, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+        let stage = tempfile::tempdir().unwrap();
+        for name in [ID, EXIT_FILE, LOG_FILE] {
+            rustix::fs::mkfifoat(rustix::fs::CWD, stage.path().join(name), rustix::fs::Mode::RWXU).unwrap();
+        }
+        assert_eq!((runner(stage.path()), ExitFile::read(stage.path()), OverMemory::read(stage.path())), (None, None, None));
     }
 
     #[test]

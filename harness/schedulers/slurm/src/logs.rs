@@ -16,10 +16,10 @@ use muster_core::{
         stdout::SectionOrigin,
     },
 };
+use muster_host::files::open_regular;
 use muster_stage::blocking;
 use muster_text::time::{Timestamp, format_duration};
 use std::{
-    fs::File,
     io::{self, ErrorKind, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::Arc,
@@ -38,6 +38,7 @@ const LIVE_BYTES: u64 = 64 << 10;
 const LATE_POLL: Duration = Duration::from_millis(500);
 
 const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
+const REPLACED: &str = "the job put something that is not a regular file in the place of its log";
 const REMOVED: &str = "the job removed its log, or the node has never written it";
 
 type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
@@ -98,6 +99,7 @@ async fn send(cluster: &Arc<Cluster>, job: &Job, live: bool, sender: &Sender) ->
             }
             say(sender, Chunk::File { section: SECTION.to_owned(), path, start, len }).await;
         }
+        Err(error) if error.kind() == ErrorKind::InvalidInput => say(sender, gap(REPLACED.to_owned())).await,
         Err(error) if error.kind() == ErrorKind::NotFound => say(sender, gap(REMOVED.to_owned())).await,
         Err(error) => return Err(SchedulerError::new(Class::Infra, format!("read {}", path.display()), error)),
     }
@@ -177,7 +179,7 @@ async fn await_whole(job: &Job, tracked: Option<&Tracked>, sender: &Sender) -> O
 
 /// Opening a file asks its server; its folder shows it again if it was hidden.
 fn size(path: &PathBuf) -> u64 {
-    let length = |path: &PathBuf| File::open(path).and_then(|file| file.metadata()).map(|about| about.len());
+    let length = |path: &PathBuf| open_regular(path).and_then(|file| file.metadata()).map(|about| about.len());
     let again = |_| {
         let _ = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).map(Iterator::count);
         length(path)
@@ -192,7 +194,7 @@ fn added(path: &Path, framing: &[u8], at: u64) -> io::Result<Option<(u64, Vec<u8
     if at == len {
         return Ok(None);
     }
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     file.seek(SeekFrom::Start(start + at))?;
     let mut data = Vec::new();
     file.take((len - at).min(LIVE_BYTES)).read_to_end(&mut data)?;
@@ -201,10 +203,35 @@ fn added(path: &Path, framing: &[u8], at: u64) -> io::Result<Option<(u64, Vec<u8
 
 /// Where the section begins and how long it is; it begins at 0 if the framing is gone.
 fn measure(path: &Path, framing: &[u8]) -> io::Result<(u64, u64)> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let size = file.metadata()?.len();
     let mut head = vec![0; framing.len()];
     let is_whole = file.read_exact(&mut head).is_ok() && head == framing;
     let start = if is_whole { framing.len() as u64 } else { 0 };
     Ok((start, size - start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_log_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(measure(&path, b"x").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert!(added(&path, b"x", 0).is_err());
+        assert_eq!(size(&path), 0);
+    }
+
+    #[test]
+    fn a_section_begins_after_the_framing_unless_that_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        for (content, expected) in [("ID\nhello", (3, 5)), ("hello", (0, 5)), ("", (0, 0)), ("ID\n", (3, 0))] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(measure(&path, b"ID\n").unwrap(), expected, "{content:?}");
+        }
+    }
 }

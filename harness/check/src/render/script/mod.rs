@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! #!/bin/sh
-//! trap : TERM INT HUP          the outer shell outlives the signal that ends the job ...
+//! trap rfm_signal=1 TERM ..    the outer shell outlives the signal that ends the job, and remembers it ...
 //! (
-//! trap - TERM INT HUP
+//! trap - TERM ..
 //! ulimit -s unlimited          the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
 //! rfm_load module load gcc     what is prepared, in layers: commands, modules, variables; see [`Preparation`]
 //! export OMP_NUM_THREADS="8"
@@ -173,7 +173,7 @@ impl Script<'_> {
     }
 }
 
-const HEAD: &str = "#!/bin/sh\ntrap : TERM INT HUP\n(\ntrap - TERM INT HUP\n";
+const HEAD: &str = "#!/bin/sh\ntrap rfm_signal=1 TERM INT HUP USR1 USR2\n(\ntrap - TERM INT HUP USR1 USR2\n";
 
 const FAULT: &str = "rfm_stage=$PWD
 rfm_fault() {

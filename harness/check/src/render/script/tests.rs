@@ -25,9 +25,9 @@ fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
     assert_eq!(contained, script.render().unwrap().replace("echo \"$rfm_status\" > rfm_job.exit\n", ""));
     insta::assert_snapshot!(script.render().unwrap(), @r#"
     #!/bin/sh
-    trap : TERM INT HUP
+    trap rfm_signal=1 TERM INT HUP USR1 USR2
     (
-    trap - TERM INT HUP
+    trap - TERM INT HUP USR1 USR2
     ulimit -s unlimited
     export OMP_NUM_THREADS="8"
     export DATA="$HOME/data"
@@ -67,9 +67,9 @@ fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
     };
     insta::assert_snapshot!(script.render().unwrap(), @r#"
     #!/bin/sh
-    trap : TERM INT HUP
+    trap rfm_signal=1 TERM INT HUP USR1 USR2
     (
-    trap - TERM INT HUP
+    trap - TERM INT HUP USR1 USR2
     for rfm_init in "${LMOD_PKG:+$LMOD_PKG/init/sh}" "${MODULESHOME:+$MODULESHOME/init/sh}" /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh /usr/share/lmod/lmod/init/sh; do
     if [ -r "$rfm_init" ]; then . "$rfm_init"; fi
     if command -v module > /dev/null; then break; fi

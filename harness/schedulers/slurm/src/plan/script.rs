@@ -3,8 +3,8 @@
 //! ```text
 //! #SBATCH --job-name=rfm-nbody-aotugiob ..    options, one a line: the same file can be submitted by hand
 //! cd STAGE || exit 97                         newer Slurm falls back to another folder
-//! [ ! -e rfm_job.cancelled ] || exit 0        a cleanup came first: a launch whose answer was lost does nothing
-//! ( set -C; echo .. > rfm_job.id ) || ..      of two jobs of one attempt one runs
+//! [ ! -e rfm_job.cancelled ] || ..            a cleanup came first: a launch whose answer was lost does nothing
+//! ( set -C; echo .. > rfm_job.id ) || ..      of two jobs of one attempt one runs; the other says why it does not
 //! [ .. RESTART_COUNT .. ] || { rm ..; dd ..}  a job that Slurm may start again leaves nothing of an earlier start to judge
 //! ...                                         what the check runs, as on every machine
 //! echo .. > rfm_job.exit.tmp && mv ..         the first source of how it ended: it needs no accounting
@@ -23,8 +23,8 @@ use muster_text::{Value, diagnostic::Diagnostic, shell};
 use std::fmt::Write;
 
 /// See [`Descriptor::keep_status`](muster_core::job::descriptor::Descriptor::keep_status): status, bytes of the log, time,
-/// how often Slurm has started the job again, nodes.
-pub(crate) const KEEP_STATUS: &str = "echo \"$rfm_status $(wc -c < rfm_job.out) $(date +%s) ${SLURM_RESTART_COUNT:-0} $SLURM_JOB_NODELIST\" > rfm_job.exit.tmp \
+/// how often Slurm has started the job again, whether the script was signalled, nodes.
+pub(crate) const KEEP_STATUS: &str = "echo \"$rfm_status $(wc -c < rfm_job.out) $(date +%s) ${SLURM_RESTART_COUNT:-0} ${rfm_signal:-0} $SLURM_JOB_NODELIST\" > rfm_job.exit.tmp \
 && mv rfm_job.exit.tmp rfm_job.exit\n";
 
 /// The resource of ReFrame's that stands for GPUs.
@@ -203,11 +203,16 @@ pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String
         let _ = writeln!(script, "#SBATCH {option}");
     }
     let _ = writeln!(script, "cd {} || exit 97", shell::quote(&workload.stage.to_string_lossy()));
-    let (cancelled, id) = (files::CANCELLED, files::ID);
-    let _ = writeln!(script, "[ ! -e {cancelled} ] || exit 0");
+    // Not into the log: that is of the job which runs.
+    let (cancelled, id, skipped) = (files::CANCELLED, files::ID, files::SKIPPED);
     let _ = writeln!(
         script,
-        "( set -C; echo \"$SLURM_JOB_ID\" > {id} ) 2> /dev/null || [ \"$(cat {id})\" = \"$SLURM_JOB_ID\" ] || exit 0"
+        "[ ! -e {cancelled} ] || {{ echo 'nothing ran: remove {cancelled} to run it by hand' > {skipped}; exit 0; }}"
+    );
+    let _ = writeln!(
+        script,
+        "( set -C; echo \"$SLURM_JOB_ID\" > {id} ) 2> /dev/null || [ \"$(cat {id})\" = \"$SLURM_JOB_ID\" ] || {{ \
+         echo \"nothing ran: job $(cat {id}) has the folder; remove {id} to run another by hand\" > {skipped}; exit 0; }}"
     );
     if header.flags.iter().any(|(name, _)| name == "requeue") {
         // The node writes at the end of the log, wherever that is.

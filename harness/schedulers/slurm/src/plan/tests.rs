@@ -58,8 +58,8 @@ fn a_script_can_be_submitted_by_hand_and_runs_once() {
 #SBATCH --time=12
 #SBATCH --ntasks=8
 cd '/stage/it'\''s' || exit 97
-[ ! -e rfm_job.cancelled ] || exit 0
-( set -C; echo "$SLURM_JOB_ID" > rfm_job.id ) 2> /dev/null || [ "$(cat rfm_job.id)" = "$SLURM_JOB_ID" ] || exit 0
+[ ! -e rfm_job.cancelled ] || { echo 'nothing ran: remove rfm_job.cancelled to run it by hand' > rfm_job.skipped; exit 0; }
+( set -C; echo "$SLURM_JOB_ID" > rfm_job.id ) 2> /dev/null || [ "$(cat rfm_job.id)" = "$SLURM_JOB_ID" ] || { echo "nothing ran: job $(cat rfm_job.id) has the folder; remove rfm_job.id to run another by hand" > rfm_job.skipped; exit 0; }
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
 true
 "#

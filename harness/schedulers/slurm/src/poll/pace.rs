@@ -4,7 +4,7 @@
 //! a launch, a change of a state         after poll_min
 //! an exit file that was not there       at once, but never sooner than a part of poll_min after the last look
 //! nothing changes                       half as long again, to poll_max; three times that if everything waits
-//! squeue is slow                        never more often than a twentieth of the time is spent in it
+//! squeue is slow twice in a row         never more often than a twentieth of the time is spent in it, but after a minute
 //! it does not answer                    5 s, then twice as long, to 20 s
 //! ```
 
@@ -13,6 +13,8 @@ use std::time::Duration;
 const GROWTH: f64 = 1.5;
 /// The share of the time that squeue may take.
 const SHARE: u32 = 20;
+/// A queue that is not seen for longer than this says too little of limits that are over.
+const SLOWEST: Duration = Duration::from_mins(1);
 /// A cluster with many waiting jobs is asked less often.
 const PENDING: u32 = 3;
 /// After a hint, a look may follow the last one so soon.
@@ -33,11 +35,13 @@ pub(crate) struct Pace {
     pause: Duration,
     failures: u32,
     took: Duration,
+    /// The least that it may be, for a squeue that is slow.
+    least: Duration,
 }
 
 impl Pace {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        Self { pause: bounds.min, failures: 0, took: Duration::ZERO }
+        Self { pause: bounds.min, failures: 0, took: Duration::ZERO, least: Duration::ZERO }
     }
 
     /// The queue was looked at. `changed`: some state is another; `all_wait`: nothing runs.
@@ -45,7 +49,9 @@ impl Pace {
     pub(crate) fn looked(self, bounds: Bounds, took: Duration, changed: bool, all_wait: bool) -> Self {
         let max = if all_wait { bounds.max * PENDING } else { bounds.max };
         let pause = if changed { bounds.min } else { self.pause.mul_f64(GROWTH).min(max) };
-        Self { pause: pause.max(took * SHARE), failures: 0, took }
+        // One slow answer says nothing of the next.
+        let least = (took.min(self.took) * SHARE).min(SLOWEST);
+        Self { pause: pause.max(least), failures: 0, took, least }
     }
 
     /// It did not answer.
@@ -62,12 +68,12 @@ impl Pace {
 
     /// The longest pause after a launch, from now.
     pub(crate) fn after_launch(self, bounds: Bounds) -> Duration {
-        if self.failures > 0 { self.pause } else { bounds.min.max(self.took * SHARE) }
+        if self.failures > 0 { self.pause } else { bounds.min.max(self.least) }
     }
 
     /// The shortest pause after the last look if something is known to have happened.
     pub(crate) fn after_hint(self, bounds: Bounds) -> Duration {
-        if self.failures > 0 { self.pause } else { bounds.min.mul_f64(HINT).max(self.took * SHARE / 2) }
+        if self.failures > 0 { self.pause } else { bounds.min.mul_f64(HINT).max(self.least / 2) }
     }
 }
 
@@ -109,9 +115,14 @@ mod tests {
 
     #[test]
     fn a_slow_squeue_is_spared_and_one_that_fails_is_left_alone() {
-        let slow = Pace::new(BOUNDS).looked(BOUNDS, Duration::from_secs(2), true, false);
+        let looked = |pace: Pace, seconds| pace.looked(BOUNDS, Duration::from_secs(seconds), true, false);
+        let once = looked(Pace::new(BOUNDS), 12);
+        assert_eq!((once.pause(0.5), once.after_hint(BOUNDS).as_millis()), (BOUNDS.min, 400), "one slow answer is nothing");
+        let slow = looked(looked(Pace::new(BOUNDS), 2), 2);
         assert_eq!(slow.pause(0.5), Duration::from_secs(40));
         assert_eq!(slow.after_hint(BOUNDS), Duration::from_secs(20));
+        assert_eq!(looked(slow, 12).pause(0.5), Duration::from_secs(40));
+        assert_eq!(looked(looked(slow, 12), 12).pause(0.5), SLOWEST);
         let mut pace = Pace::new(BOUNDS);
         let failing: Vec<u64> = (0..6)
             .map(|_| {

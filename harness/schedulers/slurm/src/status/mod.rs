@@ -90,14 +90,24 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         State::Starting => Verdict::Status(JobStatus::Pending { why: "its nodes are being started".to_owned() }, false),
         State::Running | State::Suspended => facts.running(),
         State::Completing => match facts.exit {
-            Some(exit) => Verdict::Status(facts.ended(Exit::Code(exit.status), None, Vec::new()), false),
-            None => facts.running(),
+            Some(exit) if facts.is_certain(exit) => {
+                Verdict::Status(facts.ended(Exit::Code(exit.status), None, Vec::new()), false)
+            }
+            _ => facts.running(),
         },
         state => facts.over(state),
     }
 }
 
 impl Facts<'_> {
+    /// Whether the exit file says how a job ended whose final state is not known yet.
+    ///
+    /// Slurm ends the script of a job that it takes away, and names the reason only with the final state, after the epilog. An
+    /// epilog that never ends hides no result for ever.
+    fn is_certain(&self, exit: &ExitFile) -> bool {
+        !exit.is_doubtful() || exit.ended.is_none_or(|ended| self.now.since(ended.plus(self.behind())) > UNKNOWN)
+    }
+
     fn running(&self) -> Verdict {
         let since = self.started().unwrap_or(self.now);
         let partly_ended = (self.row.is_some_and(|row| row.state == State::Suspended)).then(|| "suspended".to_owned());
@@ -112,13 +122,13 @@ impl Facts<'_> {
             let waits = may_be_requeued(record.state) && self.over_for < REQUEUED;
             return if waits { Verdict::Same } else { self.over(record.state) };
         }
-        // A signal may have come from Slurm: then that is what to say.
-        let is_signal = |exit: &ExitFile| is_signal(exit.status);
+        // Slurm may have ended the script: then that is what to say.
+        let is_doubtful = ExitFile::is_doubtful;
         match self.exit {
-            Some(exit) if is_signal(exit) && self.accounting && self.over_memory.is_none() && self.over_for < WHO => {
+            Some(exit) if is_doubtful(exit) && self.accounting && self.over_memory.is_none() && self.over_for < WHO => {
                 return Verdict::Ask;
             }
-            Some(exit) if !is_signal(exit) => return self.over(State::Completed),
+            Some(exit) if !is_doubtful(exit) => return self.over(State::Completed),
             Some(_) => return self.over(self.last.map_or(State::Completed, |row| row.state)),
             None => {}
         }
@@ -175,11 +185,9 @@ impl Facts<'_> {
                 None,
                 vec![format!("the node failed after the script ended{}", self.place())],
             )),
-            (State::Preempted, Some(0)) => {
-                done(self.ended(Exit::Code(0), None, vec!["Slurm preempted the job after its script ended".to_owned()]))
-            }
-            (State::Cancelled, Some(0)) => {
-                done(self.ended(Exit::Code(0), None, vec!["the job was cancelled after its script ended".to_owned()]))
+            (State::Preempted | State::Cancelled, Some(status)) if self.exit.is_some_and(|exit| !exit.is_doubtful()) => {
+                let what = if state == State::Preempted { "Slurm preempted the job" } else { "the job was cancelled" };
+                done(self.ended(Exit::Code(status), None, vec![format!("{what} after its script ended")]))
             }
             (State::NodeLost, None) => gone(Disruption::Node, format!("{}: a node was lost{}", self.word(state), self.place())),
             (State::Preempted, _) => {

@@ -34,7 +34,7 @@ fn record(word: &str, exit: (i32, i32)) -> Record {
 }
 
 fn exit(status: i32) -> ExitFile {
-    ExitFile { status, bytes: Some(1), ended: Some(Timestamp(DAY + 5)), restarts: 0, nodes: "n1".to_owned() }
+    ExitFile { status, bytes: Some(1), ended: Some(Timestamp(DAY + 5)), restarts: 0, signalled: false, nodes: "n1".to_owned() }
 }
 
 /// Everything that a row of a table may say.
@@ -122,6 +122,7 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ("RUNNING", Some(0), 0, "running on n1+n2"),
         ("COMPLETING", None, 0, "running on n1+n2"),
         ("COMPLETING", Some(0), 0, "exit status 0 on n1"),
+        ("COMPLETING", Some(3), 0, "exit status 3 on n1"),
         ("COMPLETED", Some(0), 0, "over: exit status 0 on n1"),
         ("COMPLETED", Some(3), 0, "over: exit status 3 on n1"),
         ("COMPLETED", None, 1, "Same"),
@@ -154,6 +155,7 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ("PREEMPTED", None, 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
         ("PREEMPTED", Some(143), 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
         ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1Slurm preempted the job after its script ended"),
+        ("CANCELLED", Some(3), 0, "over: exit status 3 on n1the job was cancelled after its script ended"),
         ("NODE_FAIL", None, 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
         ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1the node failed after the script ended on n1 and 1 more"),
         ("CANCELLED", None, 0, "Ask"),
@@ -234,6 +236,36 @@ fn without_cgroups_the_log_says_that_memory_was_over() {
     }
     let vanished = Given { last: Some("RUNNING"), exit: Some(137), over_memory, over_for: 1, ..Given::default() };
     assert_eq!(line(&vanished), format!("over: exit status 137 on n1; {over}"), "nobody has to be asked");
+}
+
+#[test]
+fn a_script_that_was_signalled_ends_as_slurm_says() {
+    let said = |word: &str, status: i32, signalled: bool, minutes: i64, no_accounting: bool| {
+        let ended = Some(Timestamp(2 * DAY - minutes * 60_000_000));
+        let (exit, row) = (ExitFile { ended, signalled, ..exit(status) }, row(word));
+        let handle = Handle::default();
+        match judge(&Facts { row: Some(&row), exit: Some(&exit), accounting: !no_accounting, ..facts(&handle) }) {
+            Verdict::Status(JobStatus::Running { .. }, _) => "running".to_owned(),
+            Verdict::Status(JobStatus::Ended(Ending { exits, .. }), _) => exits[0].exit.to_string(),
+            Verdict::Status(JobStatus::Gone { why, .. }, _) => why.to_string(),
+            other => format!("{other:?}"),
+        }
+    };
+    let rows = [
+        // The state that names the reason comes after the epilog.
+        (said("COMPLETING", 143, true, 1, false), "running"),
+        (said("COMPLETING", 137, false, 1, false), "running"),
+        (said("COMPLETING", 0, true, 1, false), "running"),
+        (said("COMPLETING", 143, true, 6, false), "exit status 143"),
+        (said("PREEMPTED", 143, true, 1, false), "preempted"),
+        (said("CANCELLED", 0, true, 1, true), "deleted"),
+        (said("CANCELLED", 0, false, 1, true), "exit status 0"),
+        (said("COMPLETED", 0, true, 1, false), "exit status 0"),
+        (said("FAILED", 143, true, 1, false), "exit status 143"),
+    ];
+    for (said, expected) in rows {
+        assert_eq!(said, expected);
+    }
 }
 
 #[test]
