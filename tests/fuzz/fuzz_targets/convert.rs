@@ -2,13 +2,16 @@
 
 #![no_main]
 
+mod schedulers;
+
 use libfuzzer_sys::fuzz_target;
 use muster_convert::{Manifests, Source, convert};
 use muster_text::{yaml, diagnostic::FileId};
 
 fuzz_target!(|text: &str| {
     let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), has_src: false }];
-    let (one, other) = (convert(&source(), &Nothing, &["k8s", "local"]), convert(&source(), &Nothing, &["k8s", "local"]));
+    let schedulers = schedulers::schedulers();
+    let (one, other) = (convert(&source(), &Nothing, &schedulers), convert(&source(), &Nothing, &schedulers));
     assert_eq!(one.refusals.len(), other.refusals.len());
     for (output, again) in one.outputs.iter().zip(&other.outputs) {
         assert_eq!(output.text, again.text);

@@ -33,7 +33,8 @@ pub(crate) fn what_a_killed_session_left_ends_by_itself() {
     // A Job takes its pods away, and the others leave one that has failed.
     eventually("the end of the pods", Duration::from_mins(1), || !phases().contains("Running"));
     sandbox.muster(&["sweep"]).expect(0);
-    assert_eq!(sandbox.left(), [""; 0]);
+    // What a JobSet has made is removed by the cluster, which may be busy.
+    eventually("the end of what is left", Duration::from_mins(1), || sandbox.left().is_empty());
 }
 
 pub(crate) fn a_deadline_in_the_cluster_is_a_time_limit_and_no_failure() {

@@ -5,9 +5,10 @@
 //! tick: squeue once -> each job's row, exit file -> status::judge -> its status; sacct once for those that somebody has to explain
 //! between ticks: a look for new exit files, which pulls the next tick forward
 //! ```
-//! `tracked` is what is remembered of a job, `tick` one look, `pace` when the next one is.
+//! `tracked` is what is remembered of a job, `tick` one look, `pace` when the next one is, `reading` what jobs have left.
 
 mod pace;
+mod reading;
 mod tick;
 mod tracked;
 
@@ -20,7 +21,10 @@ use crate::{
     },
     command::{Answer, Commands},
     plan::Place,
-    poll::pace::{Bounds, Pace},
+    poll::{
+        pace::{Bounds, Pace},
+        reading::read_each,
+    },
 };
 use muster_core::{
     case::Identifier,
@@ -30,11 +34,10 @@ use muster_core::{
         stage_folder::EXIT_FILE,
     },
 };
-use muster_stage::blocking;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, HashMap},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -296,18 +299,13 @@ impl Cluster {
                     let _ = timeout_at(hint, std::future::pending::<()>()).await;
                 }
             }
-            let unseen: Vec<(PathBuf, Arc<Tracked>)> = jobs
-                .iter()
-                .chain(&self.active())
-                .filter(|job| !job.has_exit_hint())
-                .take(MOST_HINTS)
-                .map(|job| (job.stage().to_owned(), Arc::clone(job)))
-                .collect();
-            let new = blocking(move || {
-                let is_there = |stage: &PathBuf| std::fs::metadata(stage.join(EXIT_FILE)).is_ok_and(|file| file.len() > 0);
-                unseen.into_iter().filter(|(stage, _)| is_there(stage)).map(|(_, job)| job.hint()).count()
-            });
-            if new.await > 0 {
+            let unseen: Vec<Arc<Tracked>> =
+                jobs.iter().chain(&self.active()).filter(|job| !job.has_exit_hint()).take(MOST_HINTS).cloned().collect();
+            let is_there = |stage: &Path| std::fs::metadata(stage.join(EXIT_FILE)).is_ok_and(|file| file.len() > 0);
+            let looked = read_each(&unseen, is_there).await;
+            let mut new = looked.iter().filter(|(_, is_there)| *is_there).peekable();
+            if new.peek().is_some() {
+                new.for_each(|(job, _)| job.hint());
                 self.look_soon();
             }
         }

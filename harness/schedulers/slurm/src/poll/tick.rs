@@ -2,6 +2,7 @@
 
 use super::{
     Cluster, Tracked,
+    reading::read_each,
     tracked::{Known, Memory},
 };
 use crate::{
@@ -19,9 +20,8 @@ use muster_core::{
     job::scheduler::JobStatus,
 };
 use muster_host::clock;
-use muster_stage::blocking;
 use muster_text::time::{Date, Timestamp, format_duration};
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// What can never run is given up after so many looks that say so.
@@ -122,22 +122,10 @@ impl Cluster {
             let (row, _) = queue.find(&handle, None);
             job.has_exit_hint() || row.is_none_or(|row| row.state == State::Completing || row.state.is_final()) || handle.doubtful
         };
-        let jobs: Vec<(PathBuf, Arc<Tracked>)> = jobs
-            .iter()
-            .filter(may_have_ended)
-            .filter(|job| job.memory.lock().exit.is_none())
-            .map(|job| (job.stage().to_owned(), Arc::clone(job)))
-            .collect();
-        if jobs.is_empty() {
-            return;
-        }
-        let read = blocking(move || {
-            let read = |(stage, job): (PathBuf, Arc<Tracked>)| {
-                (ExitFile::read(&stage), OverMemory::read(&stage), files::runner(&stage), job)
-            };
-            jobs.into_iter().map(read).collect::<Vec<_>>()
-        });
-        for (exit, over_memory, runner, job) in read.await {
+        let jobs: Vec<Arc<Tracked>> =
+            jobs.iter().filter(may_have_ended).filter(|job| job.memory.lock().exit.is_none()).cloned().collect();
+        let read = |stage: &Path| (ExitFile::read(stage), OverMemory::read(stage), files::runner(stage));
+        for (job, (exit, over_memory, runner)) in read_each(&jobs, read).await {
             if exit.is_some() {
                 job.hint();
             }

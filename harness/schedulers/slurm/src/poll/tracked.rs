@@ -39,6 +39,8 @@ pub(crate) struct Tracked {
     known: watch::Sender<Known>,
     pub(super) memory: Mutex<Memory>,
     exit_hint: AtomicBool,
+    /// Its stage folder is being read.
+    being_read: AtomicBool,
 }
 
 /// What earlier looks have shown.
@@ -90,6 +92,7 @@ impl Tracked {
             known: watch::Sender::new(Known::default()),
             memory: Mutex::new(memory),
             exit_hint: AtomicBool::new(false),
+            being_read: AtomicBool::new(false),
         })
     }
 
@@ -149,6 +152,18 @@ impl Tracked {
     /// It was launched by nobody.
     pub(crate) fn give_up(&self) {
         self.known.send_modify(|known| known.over = true);
+    }
+
+    pub(super) fn is_being_read(&self) -> bool {
+        self.being_read.load(Ordering::Relaxed)
+    }
+
+    /// Reads in its stage folder, which may take for ever.
+    pub(super) fn reading<T>(&self, read: impl FnOnce() -> T) -> T {
+        self.being_read.store(true, Ordering::Relaxed);
+        let found = read();
+        self.being_read.store(false, Ordering::Relaxed);
+        found
     }
 
     pub(super) fn has_exit_hint(&self) -> bool {

@@ -1,0 +1,78 @@
+//! Reading what jobs have left in their stage folders: a folder that does not answer holds up its own job alone.
+
+use super::Tracked;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+
+/// A folder that has not answered after this time is passed over until it does.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// With so many folders that do not answer, the file server is away: no more threads wait for it.
+const MOST_SILENT: usize = 3;
+
+/// What a function reads of each job, in order. Jobs whose folders do not answer are not among them.
+pub(super) async fn read_each<T: Send + 'static>(jobs: &[Arc<Tracked>], read: fn(&Path) -> T) -> Vec<(Arc<Tracked>, T)> {
+    let mut found = Vec::with_capacity(jobs.len());
+    let silent = jobs.iter().filter(|job| job.is_being_read()).count();
+    let mut rest: Vec<Arc<Tracked>> = jobs.iter().filter(|job| !job.is_being_read()).cloned().collect();
+    for _ in silent..MOST_SILENT {
+        if rest.is_empty() {
+            break;
+        }
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let batch = rest.clone();
+        spawn_blocking(move || {
+            for job in batch {
+                // Nobody listens any more: this one took too long.
+                if sender.send(job.reading(|| read(job.stage()))).is_err() {
+                    return;
+                }
+            }
+        });
+        let before = found.len();
+        while let Ok(Some(read)) = timeout(PATIENCE, receiver.recv()).await {
+            found.push((Arc::clone(&rest[found.len() - before]), read));
+        }
+        // The next one does not answer, or there is none.
+        rest.drain(..(found.len() - before + 1).min(rest.len()));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Handle;
+    use muster_core::{
+        case::{Identifier, SessionId},
+        job::{handle::JobHandle, scheduler::Job},
+    };
+
+    fn slow(stage: &Path) -> String {
+        let name = stage.to_string_lossy().into_owned();
+        if name.starts_with("silent") {
+            std::thread::sleep(PATIENCE * 3);
+        }
+        name
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_does_not_answer_holds_up_no_other() {
+        let job = |name: &str| {
+            let job = Job {
+                identifier: Identifier::parse("aotugiob").unwrap(),
+                session: SessionId("s1".into()),
+                case: String::new(),
+                scheduler: crate::plan::NAME.into(),
+                stage: name.into(),
+                handle: JobHandle::of(Handle::default()),
+            };
+            Arc::new(Tracked::new(&job).unwrap())
+        };
+        let jobs = ["a", "silent1", "b", "silent2", "c"].map(job);
+        let names = |found: Vec<(Arc<Tracked>, String)>| found.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
+        assert_eq!(names(read_each(&jobs, slow).await), ["a", "b", "c"]);
+        assert_eq!(names(read_each(&jobs, slow).await), ["a", "b", "c"], "those that are being read are passed over");
+        tokio::time::sleep(PATIENCE * 2).await;
+        assert!(jobs.iter().all(|job| !job.is_being_read()), "they have answered");
+    }
+}
