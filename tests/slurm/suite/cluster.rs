@@ -19,6 +19,8 @@ pub(crate) enum User {
     Root,
     /// Who runs Muster.
     Alice,
+    /// Another user.
+    Bob,
 }
 
 /// Whether there is a database of ended jobs, with accounts and limits.
@@ -38,6 +40,7 @@ impl User {
         match self {
             Self::Root => 0,
             Self::Alice => 7001,
+            Self::Bob => 7002,
         }
     }
 
@@ -45,6 +48,7 @@ impl User {
         match self {
             Self::Root => "root",
             Self::Alice => "alice",
+            Self::Bob => "bob",
         }
     }
 

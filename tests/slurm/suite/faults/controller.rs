@@ -1,0 +1,109 @@
+//! The controller, or the accounting, does not answer for a while: nothing is lost, and nothing runs twice.
+
+use crate::{
+    common::eventually,
+    suite::{
+        cluster::{Accounting, Cluster, User},
+        sandbox::{Place, outcome},
+    },
+};
+use std::{thread::sleep, time::Duration};
+
+/// The job ends meanwhile; another waits for it.
+pub(crate) fn a_controller_that_hangs_for_half_a_minute_fails_no_case() {
+    let cluster = Cluster::own(Accounting::Off);
+    let check = "executable: sleep ${{ n }}; echo done\nparameters: { n: [4, 33] }\nsanity: [{ found: done }]";
+    let place = Place::new(&cluster, "outage", "launcher: none", check);
+    let running = place.started(&[]);
+    eventually("two jobs", Duration::from_secs(30), || place.jobs().iter().filter(|(_, state)| state == "RUNNING").count() == 2);
+    cluster.hang("slurmctld");
+    sleep(Duration::from_secs(30));
+    cluster.resume("slurmctld");
+    let ended = running.ended().expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 2, "{}", ended.text);
+}
+
+/// Killed while a job runs, and started again after its end: what it has saved is some seconds old.
+pub(crate) fn a_controller_that_is_killed_and_comes_back_fails_no_case() {
+    let cluster = Cluster::own(Accounting::Off);
+    let check = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks; sleep ${{ n }}; echo done\nparameters: { n: [10, 20] }\n\
+                 sanity: [{ found: done }]";
+    let place = Place::new(&cluster, "killed", "launcher: none", check);
+    let running = place.started(&[]);
+    eventually("two jobs", Duration::from_secs(30), || place.jobs().iter().filter(|(_, state)| state == "RUNNING").count() == 2);
+    // Its state is saved every five seconds.
+    sleep(Duration::from_secs(6));
+    cluster.stop("slurmctld");
+    sleep(Duration::from_secs(7));
+    cluster.start("slurmctld");
+    let ended = running.ended().expect(0);
+    assert_eq!(ended.report["totals"]["passed"], 2, "{}", ended.text);
+    assert_eq!(place.marks(), 2, "{}", ended.text);
+}
+
+/// A launch waits for the controller.
+pub(crate) fn a_controller_that_comes_late_gets_the_job_then() {
+    let cluster = Cluster::own(Accounting::Off);
+    let marks = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks; echo done\nsanity: [{ found: done }]";
+    let place = Place::new(&cluster, "late", "launcher: none", marks);
+    cluster.stop("slurmctld");
+    let running = place.started(&[]);
+    sleep(Duration::from_secs(6));
+    cluster.start("slurmctld");
+    running.ended().expect_case(0, "pass", &[]);
+    assert_eq!(place.marks(), 1);
+}
+
+/// The answer of sbatch is lost, as the controller hangs; the job runs once.
+pub(crate) fn a_submission_whose_answer_is_lost_runs_once() {
+    let cluster = Cluster::own(Accounting::Off);
+    // The working folder of sbatch is that of the harness.
+    let marks = "executable: 'echo mark >> $SLURM_SUBMIT_DIR/marks; echo done'\nsanity: [{ found: done }]";
+    let place = Place::new(&cluster, "lost", "launcher: none", marks);
+    cluster.hang("slurmctld");
+    let running = place.started(&[]);
+    sleep(Duration::from_secs(8));
+    cluster.resume("slurmctld");
+    let ended = running.ended().expect_case(0, "pass", &[]);
+    eventually("the end of every job", Duration::from_secs(30), || cluster.jobs(User::Alice).is_empty());
+    assert_eq!(place.marks(), 1, "{}", ended.text);
+}
+
+/// The same where sbatch itself is killed at its limit, before the controller has answered.
+pub(crate) fn a_submission_that_takes_too_long_runs_once() {
+    let cluster = Cluster::own(Accounting::Off);
+    let marks = "executable: 'echo mark >> $SLURM_SUBMIT_DIR/marks; echo done'\nsanity: [{ found: done }]";
+    let options = "launcher: none, sched_options: { job_submit_timeout: 2s }";
+    let place = Place::new(&cluster, "killedsbatch", options, marks);
+    // The controller hangs between the questions before the launch and the launch.
+    let path = place.stub("sbatch", "[ -e submitting ] || { echo > submitting; sleep 1; }; exec /usr/bin/sbatch \"$@\"");
+    let running = place.start(place.command(&["-c", "c.check.yaml", "-r"]).env("PATH", path));
+    eventually("sbatch", Duration::from_secs(30), || place.file("submitting").exists());
+    cluster.hang("slurmctld");
+    sleep(Duration::from_secs(5));
+    cluster.resume("slurmctld");
+    let ended = running.ended().expect_case(0, "pass", &[]);
+    eventually("the end of every job", Duration::from_secs(30), || cluster.jobs(User::Alice).is_empty());
+    assert_eq!(place.marks(), 1, "{}", ended.text);
+}
+
+/// Jobs run and end without slurmdbd; who was killed is known all the same.
+pub(crate) fn jobs_run_and_end_while_the_accounting_is_down() {
+    let cluster = Cluster::own(Accounting::On);
+    cluster.stop("slurmdbd");
+    let check = "executable: \"${{ how }}\"\nparameters: { how: [echo good, 'kill -KILL $$', exit 3] }\nsanity: []";
+    let place = Place::new(&cluster, "nodbd", "launcher: none", check);
+    let ended = place.run(&[]).expect(1);
+    for case in ended.cases() {
+        let (how, cause) = (case["parameters"]["how"].as_str().unwrap_or_default(), case["cause"].as_str().unwrap_or_default());
+        let (expected, part) = match how {
+            "echo good" => ("pass", ""),
+            "exit 3" => ("fail{workload}", "exit status 3"),
+            _ => ("fail{workload}", "SIGKILL"),
+        };
+        assert!(outcome(case) == expected && cause.contains(part), "{how}: {cause}\n{}", ended.text);
+    }
+    assert_eq!(ended.cases().len(), 3);
+    cluster.start("slurmdbd");
+    place.run(&["-n", "good"]).expect(0);
+}

@@ -1,0 +1,93 @@
+//! How jobs end by themselves, by a limit, or before they begin.
+
+use crate::suite::{
+    cluster::Cluster,
+    sandbox::{Ended, Place, outcome},
+};
+
+/// Outcome and cause of each case, by the value of its parameter.
+fn by_parameter(ended: &Ended, parameter: &str) -> Vec<(String, String, String)> {
+    let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let case = |case: &serde_json::Value| (text(&case["parameters"][parameter]), outcome(case), text(&case["cause"]));
+    let mut cases: Vec<_> = ended.cases().iter().map(case).collect();
+    cases.sort();
+    cases
+}
+
+pub(crate) fn a_failed_job_names_its_status_and_the_commands_to_look_further() {
+    let place = Place::new(Cluster::shared(), "fails", "launcher: none", "executable: exit\nexecutable_opts: 3\nsanity: []");
+    let ended = place.run(&[]).expect_case(1, "fail{workload}", &["exit status 3 on n"]);
+    for part in ["scontrol show job", "rfm_job.out"] {
+        assert!(ended.text.contains(part), "{part}: {}", ended.text);
+    }
+    assert!(!ended.text.contains("sacct -j"), "there is no accounting: {}", ended.text);
+    let place = Place::new(Cluster::with_accounting(), "failstoo", "launcher: none", "executable: 'false'\nsanity: []");
+    let ended = place.run(&[]).expect_case(1, "fail{workload}", &["exit status 1 on n"]);
+    assert!(ended.text.contains("sacct -j"), "{}", ended.text);
+}
+
+/// With srun and without: every status arrives, and the check says which is good.
+pub(crate) fn the_exit_status_is_that_of_the_program() {
+    for (name, launcher) in [("status", "none"), ("srunstatus", "srun")] {
+        let check = "executable: sh\nexecutable_opts: [-c, \"'exit ${{ n }}'\"]\nparameters: { n: [0, 4, 42, 255] }\n\
+                     sanity: [{ exit: [0, 42] }]";
+        let place = Place::new(Cluster::shared(), name, &format!("launcher: {launcher}"), check);
+        let ended = place.run(&[]).expect(1);
+        let expected = [
+            ("0", "pass", "null"),
+            ("255", "fail{workload}", "status 255"),
+            ("4", "fail{workload}", "status 4"),
+            ("42", "pass", "null"),
+        ];
+        for (is, (n, outcome, cause)) in by_parameter(&ended, "n").iter().zip(expected) {
+            assert!(is.0 == n && is.1 == outcome && is.2.contains(cause), "{launcher}: {is:?}");
+        }
+        assert_eq!(ended.cases().len(), 4);
+    }
+}
+
+/// Of the program, and of the script itself, which then leaves no exit file.
+pub(crate) fn a_signal_that_ends_a_job_is_named() {
+    let check = "executable: kill\nexecutable_opts: ['${{ kill }}', '; sleep 20']\n\
+                 parameters: { kill: ['-SEGV $$', '-KILL $$'] }\nsanity: []";
+    let place = Place::new(Cluster::shared(), "signals", "launcher: none", check);
+    let ended = place.run(&[]).expect(1);
+    let cases = by_parameter(&ended, "kill");
+    for ((_, outcome, cause), signal) in cases.iter().zip(["SIGKILL", "SIGSEGV"]) {
+        assert!(outcome == "fail{workload}" && cause.contains(signal), "{cases:?}");
+    }
+    let program = "executable: sh\nexecutable_opts: [-c, \"'kill -BUS $$'\"]\nsanity: []";
+    let place = Place::new(Cluster::shared(), "bus", "launcher: none", program);
+    place.run(&[]).expect_case(1, "fail{workload}", &["135"]);
+}
+
+pub(crate) fn a_job_that_runs_too_long_ends_at_its_time_limit() {
+    let place = Place::new(Cluster::shared(), "toolong", "launcher: none", "executable: sleep 300\ntime_limit: 3s\nsanity: []");
+    let ended = place.run(&[]).expect_case(1, "timeout{run}", &["time_limit"]);
+    assert!(place.jobs().is_empty(), "{}", ended.text);
+}
+
+pub(crate) fn what_can_never_run_is_a_mistake_before_or_at_its_launch() {
+    let cluster = Cluster::shared();
+    for (name, options, part) in [
+        ("nowhere", "sched_options: { partition: nowhere }", "nowhere"),
+        ("toobig", "launcher: none, access: [--gres=tpu:1]", "generic resource"),
+        ("tooshort", "launcher: none, time_limit: 30m, sched_options: { partition: short }", "short allows 1 min"),
+        ("isdown", "launcher: none, sched_options: { partition: down }", "down is DOWN"),
+        ("isclosed", "launcher: none, sched_options: { partition: closed }", "no partition closed"),
+        ("nofeature", "launcher: none, access: ['-C huge']", "feature"),
+    ] {
+        let place = Place::new(cluster, name, options, "executable: 'true'\nsanity: []");
+        place.run(&[]).expect_case(3, "error{config}", &[part]);
+        assert!(place.jobs().is_empty(), "{name}");
+    }
+    let place = Place::new(cluster, "toomany", "launcher: none", "executable: 'true'\nnum_nodes: 9\nnum_tasks: 9\nsanity: []");
+    place.run(&[]).expect_case(3, "error{config}", &["9 nodes", "gives 3"]);
+}
+
+/// An account of somebody else's: only the accounting knows.
+pub(crate) fn an_account_that_is_not_ones_own_is_a_mistake_at_the_launch() {
+    let check = "executable: 'true'\nsanity: []\nsched_options: { account: other }";
+    let place = Place::new(Cluster::with_accounting(), "account", "launcher: none", check);
+    place.run(&[]).expect_case(3, "error{config}", &["Invalid account"]);
+}

@@ -1,0 +1,75 @@
+//! What a site and a check ask Slurm for: the job prints what Slurm has of it.
+
+use crate::suite::{
+    cluster::{Cluster, User},
+    sandbox::Place,
+};
+
+/// The executable: a line `KEY=VALUE ..`, as Slurm knows the job while it runs.
+const SHOW: &str = "executable: scontrol\nexecutable_opts: [-o, show, job, $SLURM_JOB_ID]\nsanity: [{ found: JobId= }]\n";
+
+/// Runs such a job. Returns its line with a blank before and after.
+fn shown(cluster: &Cluster, name: &str, options: &str, check: &str) -> String {
+    let place = Place::new(cluster, name, options, &format!("{SHOW}{check}"));
+    let ended = place.run(&[]).expect_case(0, "pass", &[]);
+    format!(" {} ", ended.printed().trim_end())
+}
+
+fn expect(shown: &str, words: &[&str]) {
+    for word in words {
+        assert!(shown.contains(&format!(" {word} ")), "{word}: {shown}");
+    }
+}
+
+pub(crate) fn the_options_of_a_check_reach_slurm() {
+    let check = "time_limit: 90s\nsched_options: { account: proj, qos: tight, constraint: big, exclude: n1, \
+                 mem: 150M, licenses: 'lic:1', nice: 7 }";
+    let shown = shown(Cluster::with_accounting(), "reach", "launcher: none", check);
+    // The limit of Slurm is a minute longer than Muster's, in whole minutes.
+    let words = ["Account=proj", "QOS=tight", "Features=big", "ExcNodeList=n1", "NodeList=n3", "MinMemoryNode=150M"];
+    expect(&shown, &words);
+    expect(&shown, &["Licenses=lic:1", "TimeLimit=00:03:00", "Requeue=0", "Nice=7"]);
+    assert!(shown.contains(" Comment=rfm=") && shown.contains(" rfm-session="), "{shown}");
+}
+
+pub(crate) fn a_job_runs_on_the_node_that_is_asked_for_in_its_reservation() {
+    let cluster = Cluster::with_accounting();
+    let reservation = ["reservationname=trial", "starttime=now", "duration=10", "users=alice", "nodes=n2", "flags=ignore_jobs"];
+    cluster.run(User::Root, &[&["scontrol", "create", "reservation"], &reservation[..]].concat());
+    let check = "sched_options: { reservation: trial, nodelist: [n2] }";
+    expect(&shown(cluster, "reserved", "launcher: none", check), &["Reservation=trial", "ReqNodeList=n2", "NodeList=n2"]);
+    cluster.run(User::Root, &["scontrol", "delete", "reservationname=trial"]);
+    let place = Place::new(cluster, "unreserved", "launcher: none", &format!("{SHOW}{check}"));
+    place.run(&[]).expect_case(3, "error{config}", &["reservation is invalid"]);
+}
+
+/// `access` of a ReFrame site: short names, blanks, several options in one text.
+pub(crate) fn the_access_of_a_reframe_site_becomes_options() {
+    let options = "launcher: none, access: ['-p low', -C big, '--gres=gpu:2 -x n1', --mem=120M]";
+    let words =
+        ["Partition=low", "Features=big", "ExcNodeList=n1", "NodeList=n3", "TresPerNode=gres:gpu:2", "MinMemoryNode=120M"];
+    expect(&shown(Cluster::shared(), "access", options, ""), &words);
+}
+
+/// Features add up, and so do nodes to leave out; of everything else the check counts.
+pub(crate) fn constraints_and_excluded_nodes_of_site_and_check_both_hold() {
+    let options = "launcher: none, access: ['--constraint=big|small -x n1'], sched_options: { mem: 100M, partition: low }";
+    let check = "sched_options: { exclude: [n2], constraint: big, mem: 200M }";
+    let words = ["Features=(big|small)&(big)", "ExcNodeList=n[1-2]", "NodeList=n3", "MinMemoryNode=200M", "Partition=low"];
+    expect(&shown(Cluster::shared(), "layers", options, check), &words);
+}
+
+/// Those that the partition does not have add nothing.
+pub(crate) fn a_resource_gets_the_values_of_the_check() {
+    let resources = "launcher: none, resources: [{ name: gpu, options: ['--gres=gpu:{num}'] }, { name: bb, options: [--bb=x] }]";
+    let check = "extra_resources: { gpu: { num: 2 }, scratch: { size: 1G } }";
+    expect(&shown(Cluster::shared(), "resource", resources, check), &["TresPerNode=gres:gpu:2"]);
+    let gpus = "launcher: none, resources: [{ name: _rfm_gpu, options: ['--gres=gpu:{num_gpus_per_node}'] }]";
+    expect(&shown(Cluster::shared(), "rfmgpu", gpus, "num_gpus_per_node: 1"), &["TresPerNode=gres:gpu:1"]);
+}
+
+pub(crate) fn gpus_and_a_node_of_its_own_are_asked_for() {
+    let shown =
+        shown(Cluster::shared(), "exclusive", "launcher: none, access: [-p low]", "num_gpus_per_node: 2\nexclusive_access: true");
+    expect(&shown, &["TresPerNode=gres:gpu:2", "NumCPUs=4", "OverSubscribe=NO"]);
+}

@@ -1,0 +1,81 @@
+//! Options of a session, nodes, and what would be submitted.
+
+use crate::{
+    common::eventually,
+    suite::{
+        cluster::{Accounting, Cluster, User},
+        sandbox::Place,
+    },
+};
+use std::time::Duration;
+
+pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_a_state() {
+    let place = Place::new(Cluster::shared(), "nodes", "launcher: none", "executable: hostname\nsanity: [{ found: '^n' }]");
+    let ended = place.run(&["--distribute=avail"]).expect(0);
+    assert!(ended.text.contains("Ran 3/3"), "{}", ended.text);
+    assert_eq!(ended.nodes(), ["n1", "n2", "n3"], "{}", ended.text);
+}
+
+/// Nodes by name, and only those that meet the constraint of the partition.
+pub(crate) fn copies_run_on_the_nodes_that_are_named_or_meet_the_constraint() {
+    let check = "executable: hostname\nsanity: [{ found: '^n' }]";
+    let place = Place::new(Cluster::shared(), "named", "launcher: none", check);
+    assert_eq!(place.run(&["--distribute=n2,n3"]).expect(0).nodes(), ["n2", "n3"]);
+    let place = Place::new(Cluster::shared(), "big", "launcher: none, access: [-C big]", check);
+    assert_eq!(place.run(&["--distribute=avail"]).expect(0).nodes(), ["n1", "n3"]);
+}
+
+/// The node of a reservation is for its users: they run there, and other copies do not.
+pub(crate) fn a_reserved_node_gets_copies_only_with_its_reservation() {
+    let cluster = Cluster::own(Accounting::Off);
+    let words =
+        ["scontrol", "create", "reservation", "reservationname=night", "starttime=now", "duration=30", "users=alice", "nodes=n3"];
+    cluster.run(User::Root, &words);
+    // Its nodes are marked some seconds later.
+    eventually("the reservation", Duration::from_secs(20), || {
+        cluster.run(User::Root, &["sinfo", "-h", "-p", "main", "-n", "n3", "-o", "%T"]) == "reserved\n"
+    });
+    let place =
+        Place::new(&cluster, "night", "launcher: none", "executable: hostname\ntime_limit: 1m\nsanity: [{ found: '^n' }]");
+    assert_eq!(place.run(&["--distribute=avail"]).expect(0).nodes(), ["n1", "n2"]);
+    assert_eq!(place.run(&["--distribute=avail", "-J", "reservation=night"]).expect(0).nodes(), ["n3"]);
+}
+
+/// `-J` is above what the site and the check say.
+pub(crate) fn options_of_the_command_line_count_last() {
+    let check = "executable: scontrol\nexecutable_opts: [-o, show, job, $SLURM_JOB_ID]\nsched_options: { mem: 100M, nodelist: n1 }\n\
+                 sanity: [{ found: ' MinMemoryNode=170M ' }, { found: ' ReqNodeList=n2 ' }, { found: ' Partition=low ' }]";
+    let options = "launcher: none, sched_options: { partition: main }";
+    let place = Place::new(Cluster::shared(), "above", options, check);
+    place.run(&["-J", "mem=170M", "-J", "nodelist=n2", "-J", "partition=low"]).expect(0);
+    let ended = place.run(&["-J", "nodelits=n2"]).expect(2);
+    assert!(ended.text.contains("nodelist"), "{}", ended.text);
+}
+
+/// Names, folders and identifiers are drawn at the launch; all else is what a dry run shows.
+pub(crate) fn a_dry_run_shows_the_script_that_is_submitted() {
+    let check = "executable: echo\nexecutable_opts: ['it is ${{ n }}']\nparameters: { n: [5] }\nnum_tasks: 2\nnum_cpus_per_task: 1\n\
+                 time_limit: 5m\nenv_vars: { COLOUR: red }\nsched_options: { mem: 100M, comment: mine }\nsanity: []";
+    let options = "access: ['-C big'], sched_options: { exclude: n1 }";
+    let place = Place::new(Cluster::shared(), "dry", options, check);
+    let shown = place.muster(&["-c", "c.check.yaml", "--dry-run"]).expect(0).text;
+    let ended = place.run(&[]).expect_case(0, "pass", &[]);
+    let submitted = String::from_utf8_lossy(&ended.kept("rfm_job.sh")).into_owned();
+    let drawn = |line: &&str| {
+        ["#SBATCH --job-name=", "#SBATCH --chdir=", "#SBATCH --output=", "cd "].iter().any(|begin| line.starts_with(begin))
+    };
+    let script = shown.find("#!/bin/sh").map(|at| shown[at..].trim_end()).unwrap_or_default();
+    let (shown, submitted): (Vec<&str>, Vec<&str>) =
+        (script.lines().filter(|line| !drawn(line)).collect(), submitted.lines().filter(|line| !drawn(line)).collect());
+    assert_eq!(shown, submitted);
+    assert!(submitted.contains(&"#SBATCH --comment=mine") && submitted.contains(&"#SBATCH --time=6"), "{submitted:?}");
+}
+
+pub(crate) fn a_dry_run_of_the_server_says_what_would_be_refused_and_launches_nothing() {
+    let check = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks\nsanity: []\nparameters: { p: [main, short] }\ntime_limit: 30m\n\
+                 sched_options: { partition: '${{ p }}' }";
+    let place = Place::new(Cluster::shared(), "server", "launcher: none", check);
+    let ended = place.muster(&["-c", "c.check.yaml", "--dry-run=server"]).expect(2);
+    assert!(ended.text.contains("short allows 1 min"), "{}", ended.text);
+    assert!(place.jobs().is_empty() && place.marks() == 0 && !place.file("stage/trial").exists(), "{}", ended.text);
+}
