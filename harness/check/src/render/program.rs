@@ -271,6 +271,7 @@ impl Building<'_> {
                 executable: executable.as_deref(),
                 executable_opts: &options,
                 command: self.file.command.as_deref(),
+                launcher: self.launcher,
                 postrun_cmds: &postrun_cmds,
                 ..Script::default()
             };

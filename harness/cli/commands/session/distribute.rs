@@ -98,7 +98,12 @@ fn nodes_in(
     let nodes = asked.with_context(|| format!("--distribute on partition {partition}"))?;
     if nodes.names.is_empty() {
         let why = if nodes.left_out.is_empty() { String::new() } else { format!(" ({})", nodes.left_out.join("; ")) };
-        bail!("--distribute: no node of partition {partition} takes jobs now{why}: `--distribute=all` takes all that there are");
+        match state {
+            "all" | "avail" => bail!(
+                "--distribute: no node of partition {partition} takes jobs now{why}: `--distribute=all` takes all that there are"
+            ),
+            state => bail!("--distribute={state}: no node of partition {partition} is in this state now"),
+        }
     }
     Ok(Some(nodes))
 }

@@ -31,7 +31,8 @@ pub fn is_unfinished(name: &OsStr) -> bool {
 
 /// Whether Muster writes a file of this name into a stage folder.
 pub fn is_ours(name: &OsStr) -> bool {
-    is_unfinished(name) || name == FAULT_FILE || KEPT.iter().any(|kept| name == *kept)
+    // Schedulers have files of their own beside the script.
+    is_unfinished(name) || name.as_encoded_bytes().starts_with(b"rfm_job.") || KEPT.iter().any(|kept| name == *kept)
 }
 
 /// Reads the content of `rfm_job.exit`; `None` while it is not completely written.

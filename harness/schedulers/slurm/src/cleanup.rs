@@ -105,7 +105,7 @@ async fn over(tracked: &Tracked) {
 async fn search(cluster: &Arc<Cluster>, tracked: &Tracked, handle: &Handle) -> Result<(), SchedulerError> {
     let started = Instant::now();
     loop {
-        let words = ["-h", "--me", "-n", &handle.name, "-o", "%A"];
+        let words = ["-h", "-a", "--me", "-n", &handle.name, "-o", "%A"];
         let found = cluster.answer("squeue", &words).await.map_err(|error| match error.class {
             Class::Infra => SchedulerError { class: Class::Outage, ..error },
             _ => error,

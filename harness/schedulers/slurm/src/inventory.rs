@@ -49,7 +49,7 @@ pub(crate) async fn look(slurm: &Slurm, scope: &Scope) -> Inventory {
     }
     let mut inventory = Inventory::default();
     for place in places {
-        match slurm.cluster(&place).answer("squeue", &["-h", "--me", "-t", "all", "-o", COLUMNS]).await {
+        match slurm.cluster(&place).answer("squeue", &["-h", "-a", "--me", "-t", "all", "-o", COLUMNS]).await {
             Ok(text) => {
                 let listed: Vec<Listed> = text.lines().filter_map(listed).collect();
                 let found: Vec<Found> = listed.iter().map(|one| found(one, &place, &stored)).collect();

@@ -63,6 +63,8 @@ pub struct Script<'a> {
     pub executable_opts: &'a [String],
     /// Instead of the executable: an argv, every word passed as it is.
     pub command: Option<&'a [String]>,
+    /// What `command` may begin with, as one word: the words of `${{ launcher }}`, which the shell expands. Empty: none.
+    pub launcher: &'a str,
     /// The check's commands after the executable, verbatim.
     pub postrun_cmds: &'a [String],
     /// What keeps the exit status, `$rfm_status`; `None`: [`KEEP_STATUS`].
@@ -144,7 +146,12 @@ impl Script<'_> {
         match (executable, self.command) {
             (Some(_), Some(_)) => Err("`command` and `executable` cannot both be set".to_owned()),
             (Some(line), None) => Ok(Some(line)),
-            (None, Some(argv)) => Ok(Some(argv.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" "))),
+            (None, Some(argv)) => {
+                let after = argv.split_first().filter(|(first, _)| **first == self.launcher).map(|(_, rest)| rest);
+                let words = after.unwrap_or(argv).iter().map(|word| shell::quote(word));
+                let launcher = after.map(|_| self.launcher.to_owned()).filter(|launcher| !launcher.is_empty());
+                Ok(Some(launcher.into_iter().chain(words).collect::<Vec<_>>().join(" ")))
+            }
             (None, None) => Ok(None),
         }
     }

@@ -168,3 +168,20 @@ fn a_status_without_its_newline_is_not_written_yet() {
         assert_eq!(read_status(content), status, "{content:?}");
     }
 }
+
+#[test]
+fn a_command_begins_with_the_words_of_its_launcher() {
+    let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let srun = "srun --kill-on-bad-exit=1";
+    let rows = [
+        (srun, argv(&[srun, "./a b", "x"]), "srun --kill-on-bad-exit=1 './a b' x"),
+        (srun, argv(&["./a", srun]), "./a 'srun --kill-on-bad-exit=1'"),
+        // A scheduler without launchers, or `launcher: none`.
+        ("", argv(&["", "./a"]), "./a"),
+        ("", argv(&["./a"]), "./a"),
+    ];
+    for (launcher, command, expected) in rows {
+        let script = Script { command: Some(&command), launcher, ..Script::default() };
+        assert_eq!(script.program().unwrap().unwrap(), expected);
+    }
+}

@@ -221,7 +221,8 @@ impl Attempt<'_> {
         let id = if let Some(id) = runner {
             Some(id)
         } else {
-            let rows = queue(&cluster.answer("squeue", &["-h", "--me", "-t", "all", "-n", &handle.name, "-o", QUEUE]).await?);
+            let rows =
+                queue(&cluster.answer("squeue", &["-h", "-a", "--me", "-t", "all", "-n", &handle.name, "-o", QUEUE]).await?);
             // A refused sbatch leaves a job behind that never ran.
             let real = rows.iter().filter(|row| row.name == handle.name && row.reason != "BadConstraints");
             let listed = real.min_by_key(|row| row.submitted).map(|row| row.id.clone());

@@ -1,4 +1,4 @@
-//! `access` of a partition, and `options` of its `resources`: options of sbatch as a command line has them.
+//! `access` of a partition, `options` of its `resources` and of `sched_options`: options of sbatch as a command line has them.
 
 use super::options::{Flag, REFUSED, SBATCH};
 use muster_text::diagnostic::Diagnostic;
@@ -86,7 +86,11 @@ pub(super) fn read<'a>(key: &str, items: impl IntoIterator<Item = &'a str>) -> R
             if value.is_none() && !BARE.contains(&name) {
                 value = words.next_if(|next| !next.starts_with('-'));
             }
-            if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+            if word.contains(char::is_control) {
+                wrong.push(
+                    Diagnostic::general(format!("`{key}`: an option has a control character")).hint("write it in one line"),
+                );
+            } else if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| is_name(name, refused)) {
                 wrong.push(Diagnostic::general(format!("`{key}`: `{word}` is not taken")).hint(*instead));
             } else if SBATCH.contains(&name) {
                 read.flags.push((name.to_owned(), value.map(str::to_owned)));
@@ -96,6 +100,11 @@ pub(super) fn read<'a>(key: &str, items: impl IntoIterator<Item = &'a str>) -> R
         }
     }
     if wrong.is_empty() { Ok(read) } else { Err(wrong) }
+}
+
+/// Whether a long name is that of an option: sbatch takes the beginning of a name for the whole.
+fn is_name(word: &str, name: &str) -> bool {
+    word == name || word.len() > 1 && name.starts_with(word) && !SBATCH.contains(&word)
 }
 
 /// `-pgpu`, `-p`.
@@ -160,6 +169,10 @@ mod tests {
         assert_eq!(
             lines(&["-o out", "gpu", "--time=5"]).unwrap_err(),
             ["`access`: `-o` is not taken", "`access`: `gpu` is not an option of sbatch", "`access`: `--time=5` is not taken",]
+        );
+        assert_eq!(
+            lines(&["--outp=out", "-a1-2"]).unwrap_err(),
+            ["`access`: `--outp=out` is not taken", "`access`: `-a1-2` is not taken"]
         );
     }
 }

@@ -3,7 +3,7 @@
 //! An option is called as sbatch calls it, and its value is what stands after the `=`; `true` sets one that has no value. What a
 //! site's plugins add to sbatch stands in `options`, verbatim.
 
-use super::{Place, Policy};
+use super::{Place, Policy, access};
 use muster_core::job::descriptor::{NODE, WrongOption};
 use muster_text::{
     Value,
@@ -193,11 +193,11 @@ fn look_at(options: &Value) -> (Options, Vec<WrongOption>) {
         read.policy.submit_limit = limit.min(Duration::from_mins(1));
     }
     read.policy.resubmit = reader.regexes("resubmit_on_errors");
-    let verbatim = reader.list("options", &options["options"]);
-    for option in &verbatim {
-        reader.check_verbatim(option);
+    let further = reader.list("options", &options["options"]);
+    match access::read("sched_options.options", further.iter().map(String::as_str)) {
+        Ok(further) => (read.flags, read.verbatim) = (further.flags, further.verbatim),
+        Err(mistakes) => reader.wrong.extend(mistakes.into_iter().map(|mistake| WrongOption { name: "options", mistake })),
     }
-    read.verbatim = verbatim;
     for (name, value) in options.as_object().into_iter().flatten() {
         if let Some(name) = SBATCH.iter().find(|known| *known == name)
             && let Some(value) = reader.flag(name, value)
@@ -315,19 +315,5 @@ impl Reader<'_> {
         policy.never = self.list("policy", &own["never"]);
         policy.place = Place { via: self.list("policy", &own["via"]), cluster: own["cluster"].as_str().map(str::to_owned) };
         policy
-    }
-
-    /// What Muster sets is not set again past the table.
-    fn check_verbatim(&mut self, option: &str) {
-        let name = option.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default();
-        let refused = |(refused, _): &&(&str, &str)| option.starts_with("--") && *refused == name;
-        if let Some((_, instead)) = REFUSED.iter().find(refused) {
-            self.refuse("options", &format!("`{option}` is not taken"), instead);
-        } else if !option.starts_with('-')
-            || option.contains(char::is_control)
-            || option.split_whitespace().any(|word| word == ":")
-        {
-            self.refuse("options", &format!("`{option}` is not an option of one job"), "write `--name=value`");
-        }
     }
 }

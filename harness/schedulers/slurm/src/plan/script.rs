@@ -200,7 +200,10 @@ pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String
         };
     }
     for option in &header.verbatim {
-        let _ = writeln!(script, "#SBATCH {option}");
+        let _ = match option.split_once('=') {
+            Some((name, value)) => writeln!(script, "#SBATCH {name}={}", quoted(value)),
+            None => writeln!(script, "#SBATCH {option}"),
+        };
     }
     let _ = writeln!(script, "cd {} || exit 97", shell::quote(&workload.stage.to_string_lossy()));
     // Not into the log: that is of the job which runs.

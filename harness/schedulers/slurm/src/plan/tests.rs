@@ -101,7 +101,7 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
     });
     let options = json!({
         "account": "y", "constraint": ["nvme", "big"], "exclude": ["n2", "n3"], "mem": 0, "contiguous": true, "qos": null, "licenses": [],
-        "options": ["--uenv=prgenv"], "node": "n4",
+        "options": ["--uenv=prgenv", "-L one", "--mounts='/a b'"], "node": "n4",
     });
     let mut lines = own_lines(&shared, options);
     lines.sort();
@@ -113,7 +113,9 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
             "--contiguous",
             "--exclude=n1,n2,n3",
             "--gres=gpu:2",
+            "--licenses=one",
             "--mem=0",
+            "--mounts=\"/a b\"",
             "--nodelist=n4",
             "--nodes=1",
             "--partition=gpu",
@@ -130,7 +132,7 @@ fn a_value_that_is_missing_or_cannot_be_meant_is_a_mistake() {
     assert_eq!(mistakes(&resource, json!({})), ["the resource `memory` needs `size`, which `extra_resources` does not give"]);
     let rows = [
         (json!({ "options": ["--array=1-9"] }), "`sched_options.options`: `--array=1-9` is not taken"),
-        (json!({ "options": ["x"] }), "`sched_options.options`: `x` is not an option of one job"),
+        (json!({ "options": ["x"] }), "`sched_options.options`: `x` is not an option of sbatch"),
         (json!({ "mem": "1\n#SBATCH --x" }), "`sched_options.mem`: it has a control character"),
         (json!({ "mem": {} }), "`sched_options.mem`: it has one value"),
         (json!({ "policy": { "poll": 1 } }), "`sched_options.policy`: there is no `poll`"),

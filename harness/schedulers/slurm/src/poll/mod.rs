@@ -20,7 +20,7 @@ use crate::{
         settings::{Config, Partition, config, partitions},
     },
     command::{Answer, Commands},
-    plan::Place,
+    plan::{Place, Policy},
     poll::{
         pace::{Bounds, Pace},
         reading::read_each,
@@ -108,7 +108,7 @@ pub(crate) fn is_outage(complaint: &str) -> bool {
 
 impl Cluster {
     pub(crate) fn new(place: Place, harness: Option<&PathBuf>) -> Arc<Self> {
-        let bounds = Bounds { min: Duration::from_secs(1), max: Duration::from_secs(10) };
+        let bounds = Bounds::of(&Policy::default());
         let now = Instant::now();
         Arc::new(Self {
             commands: Commands::new(place.clone(), harness),
@@ -150,7 +150,7 @@ impl Cluster {
     /// It does not answer.
     pub(crate) async fn partitions(&self) -> Result<&[Partition], SchedulerError> {
         let asked = self.partitions.get_or_try_init(|| async {
-            self.answer("scontrol", &["-o", "show", "partition"]).await.map(|text| partitions(&text))
+            self.answer("scontrol", &["-a", "-o", "show", "partition"]).await.map(|text| partitions(&text))
         });
         asked.await.map(Vec::as_slice)
     }
@@ -166,11 +166,16 @@ impl Cluster {
         all.iter().find(|one| name.map_or(one.is_default, |name| one.name == name))
     }
 
-    /// The nodes of a partition, as they were within the last minute.
+    /// The nodes of a partition, as they were within the last minute; without a name of the default one.
     ///
     /// # Errors
     /// It does not answer.
     pub(crate) async fn nodes(&self, partition: Option<&str>) -> Result<Arc<Vec<Node>>, SchedulerError> {
+        let usual = match partition {
+            None => self.partitions().await?.iter().find(|one| one.is_default).map(|one| one.name.as_str()),
+            Some(_) => None,
+        };
+        let partition = partition.or(usual);
         let mut known = self.nodes.lock().await;
         let key = partition.unwrap_or_default();
         if let Some((at, nodes)) = known.get(key)
@@ -214,7 +219,7 @@ impl Cluster {
     fn look_within(self: &Arc<Self>, tracked: &Tracked) {
         let policy = &tracked.handle().policy;
         let mut schedule = self.schedule.lock();
-        schedule.bounds = Bounds { min: policy.poll_min, max: policy.poll_max };
+        schedule.bounds = schedule.bounds.least(Bounds::of(policy));
         let soon = Instant::now() + schedule.pace.after_launch(schedule.bounds);
         schedule.due = schedule.due.min(soon).max(schedule.last);
         if schedule.task.as_ref().is_none_or(JoinHandle::is_finished) {
@@ -245,8 +250,9 @@ impl Cluster {
 
     /// Looks as long as there is a job that is not over.
     async fn follow(self: Arc<Self>) {
-        self.config().await;
         loop {
+            // One that was away is asked again.
+            self.config().await;
             let jobs = self.active();
             if jobs.is_empty() {
                 // A job that is tracked from now on starts another task.
@@ -263,6 +269,8 @@ impl Cluster {
             let random = f64::from(started.elapsed().subsec_nanos() % 1000) / 1000.0;
             let mut schedule = self.schedule.lock();
             schedule.last = Instant::now();
+            let of_active = jobs.iter().filter(|job| !job.is_over()).map(|job| Bounds::of(&job.handle().policy));
+            schedule.bounds = of_active.reduce(Bounds::least).unwrap_or(schedule.bounds);
             let bounds = self.bounded(schedule.bounds);
             schedule.pace = match &looked {
                 Ok(looked) => schedule.pace.looked(bounds, looked.took, looked.changed, looked.all_wait),

@@ -8,6 +8,7 @@
 //! it does not answer                    5 s, then twice as long, to 20 s
 //! ```
 
+use crate::plan::Policy;
 use std::time::Duration;
 
 const GROWTH: f64 = 1.5;
@@ -27,6 +28,17 @@ const JITTER: f64 = 0.2;
 pub(crate) struct Bounds {
     pub min: Duration,
     pub max: Duration,
+}
+
+impl Bounds {
+    pub(crate) fn of(policy: &Policy) -> Self {
+        Self { min: policy.poll_min, max: policy.poll_max }
+    }
+
+    /// Jobs of several partitions are looked at together: as often as one of them asks for.
+    pub(crate) fn least(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.min(other.max) }
+    }
 }
 
 /// How long it is until the next look, counted from the last.

@@ -81,7 +81,7 @@ impl Cluster {
     /// Looks once, and tells what is new.
     pub(super) async fn tick(&self) -> Result<Looked, ()> {
         let started = Instant::now();
-        let answer = self.answer("squeue", &["-h", "--me", "-t", "all", "-o", QUEUE]).await;
+        let answer = self.answer("squeue", &["-h", "-a", "--me", "-t", "all", "-o", QUEUE]).await;
         let took = started.elapsed();
         let queue = match answer {
             Ok(text) => Queue::of(queue(&text)),

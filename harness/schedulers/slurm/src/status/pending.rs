@@ -43,6 +43,7 @@ const DECISIONS: &[(Is, Decision)] = &[
     (Is::Whole("JobHoldMaxRequeue"), Decision::Never),
     (Is::Whole("RequeueExitHold"), Decision::Never),
     (Is::Begins("launch failed requeued held"), Decision::Never),
+    (Is::Holds("not in group permitted to use this partition"), Decision::Never),
     // It also means that a node is busy, and shows while the scheduler plans: never a reason to give up.
     (Is::Begins("ReqNodeNotAvail"), Decision::NodesAway),
     (Is::Begins("UnavailableNodes"), Decision::NodesAway),
