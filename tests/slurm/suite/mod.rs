@@ -7,7 +7,7 @@ mod jobs;
 mod sandbox;
 mod sessions;
 
-use faults::{controller, files, limits, nodes, queue};
+use faults::{controller, files, limits, nodes, queue, submission};
 use jobs::{ends, options, output, shape};
 use sessions::{interruptions, owners, rounds, selection};
 
@@ -76,6 +76,11 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     files::a_folder_that_the_node_does_not_see_is_named,
     files::a_job_that_fills_the_disk_of_its_stage_is_an_error,
     files::clocks_that_differ_by_hours_change_no_limit,
+    submission::one_case_asks_a_full_site_for_all,
+    submission::cases_wait_their_turn_at_a_slow_sbatch,
+    submission::a_time_limit_may_be_that_of_the_partition,
+    submission::a_launch_that_failed_half_way_is_completed,
+    submission::sbatch_gets_what_it_needs_to_reach_the_cluster_and_its_job_does_not,
     selection::a_copy_of_a_case_runs_on_each_node_of_a_state,
     selection::copies_run_on_the_nodes_that_are_named_or_meet_the_constraint,
     selection::a_reserved_node_gets_copies_only_with_its_reservation,

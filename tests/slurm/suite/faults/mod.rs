@@ -1,7 +1,8 @@
-//! What goes wrong around a job: nodes, the controller, the queue, limits, files, clocks.
+//! What goes wrong around a job: nodes, the controller, the queue, submissions, limits, files, clocks.
 
 pub(crate) mod controller;
 pub(crate) mod files;
 pub(crate) mod limits;
 pub(crate) mod nodes;
 pub(crate) mod queue;
+pub(crate) mod submission;
