@@ -74,7 +74,7 @@ pub(crate) fn what_can_never_run_is_a_mistake_before_or_at_its_launch() {
         ("toobig", "launcher: none, access: [--gres=tpu:1]", "generic resource"),
         ("tooshort", "launcher: none, time_limit: 30m, sched_options: { partition: short }", "short allows 1 min"),
         ("isdown", "launcher: none, sched_options: { partition: down }", "down is DOWN"),
-        ("isclosed", "launcher: none, sched_options: { partition: closed }", "no partition closed"),
+        ("isclosed", "launcher: none, sched_options: { partition: closed }", "group"),
         ("nofeature", "launcher: none, access: ['-C huge']", "feature"),
     ] {
         let place = Place::new(cluster, name, options, "executable: 'true'\nsanity: []");

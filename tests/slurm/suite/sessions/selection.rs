@@ -61,8 +61,11 @@ pub(crate) fn a_dry_run_shows_the_script_that_is_submitted() {
     let shown = place.muster(&["-c", "c.check.yaml", "--dry-run"]).expect(0).text;
     let ended = place.run(&[]).expect_case(0, "pass", &[]);
     let submitted = String::from_utf8_lossy(&ended.kept("rfm_job.sh")).into_owned();
+    // What is drawn or made for the launch; variables of the tests' own environment that only sbatch needs.
     let drawn = |line: &&str| {
-        ["#SBATCH --job-name=", "#SBATCH --chdir=", "#SBATCH --output=", "cd "].iter().any(|begin| line.starts_with(begin))
+        ["#SBATCH --job-name=", "#SBATCH --chdir=", "#SBATCH --output=", "cd ", "unset "]
+            .iter()
+            .any(|begin| line.starts_with(begin))
     };
     let script = shown.find("#!/bin/sh").map(|at| shown[at..].trim_end()).unwrap_or_default();
     let (shown, submitted): (Vec<&str>, Vec<&str>) =
