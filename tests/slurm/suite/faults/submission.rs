@@ -67,7 +67,7 @@ pub(crate) fn a_time_limit_may_be_that_of_the_partition() {
         assert!(String::from_utf8_lossy(&ended.kept("rfm_job.sh")).contains("#SBATCH --time=60\n"), "{name}");
     }
     let cluster = Cluster::own(Accounting::Off);
-    let place = Place::new(&cluster, "late", "launcher: none, sched_options: { partition: low }", check);
+    let place = Place::new(&cluster, "latelimit", "launcher: none, sched_options: { partition: low }", check);
     cluster.stop("slurmctld");
     let running = place.started(&[]);
     place.staged("rfm_job.sh");

@@ -63,13 +63,11 @@ pub(crate) fn after_a_kill_at_any_step_sweep_leaves_nothing() {
 
 /// Once: what runs is cancelled, and reported.
 pub(crate) fn an_interrupt_cancels_what_runs_and_reports_it() {
-    let check = "executable: sleep ${{ n }}\nparameters: { n: [100, 101] }\nsanity: []";
+    let check = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks; sleep ${{ n }}\nparameters: { n: [100, 101] }\nsanity: []";
     for signal in ["INT", "TERM"] {
         let place = Place::new(Cluster::shared(), &format!("one{}", signal.to_lowercase()), "launcher: none", check);
         let running = place.started(&[]);
-        eventually("two jobs", Duration::from_secs(30), || {
-            place.jobs().iter().filter(|(_, state)| state == "RUNNING").count() == 2
-        });
+        eventually("two jobs at work", Duration::from_secs(30), || place.marks() == 2);
         running.signal(signal);
         let ended = running.ended().expect(130);
         assert!(place.jobs().is_empty(), "{signal}: {}", ended.text);
