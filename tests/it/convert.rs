@@ -174,3 +174,37 @@ fn modules_and_containers_have_the_cases_that_reframe_lists() {
 fn the_source_documents_checks_have_the_cases_that_reframe_lists() {
     same_cases("seeds", "seeds-site", "eidf", 12);
 }
+
+/// A partition with keys and values that Muster does not take.
+const SLIPS: &str = "site_configuration = {'systems': [{'name': 'c', 'hostnames': ['c'], 'partitions': [{
+    'name': 'p', 'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['e'],
+    'acess': ['-p x'],
+    'access': ['--qos', 'x', '-t 10'],
+    'sched_options': {'job_submit_timeout': 120},
+}]}], 'environments': [{'name': 'e'}]}
+";
+
+#[test]
+fn keys_and_values_of_a_partition_that_are_not_taken_are_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("settings.py", SLIPS);
+    let ended = sandbox.muster(&["convert", "settings.py", "-o", "-"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for line in [
+        "settings.py:3: dropped: `acess` is not carried over; did you mean `access`?",
+        "settings.py:4: note: `access`: `-t` is not taken",
+        "settings.py:5: note: `sched_options.job_submit_timeout`: the most is 60s",
+    ] {
+        assert!(ended.stderr.contains(line), "{line}\n{}", ended.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn converted_text_that_cannot_be_printed_counts_more_than_a_line_that_was_not_converted() {
+    let sandbox = Sandbox::new();
+    sandbox.write("settings.py", SLIPS);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let output = sandbox.command(&["convert", "settings.py", "-o", "-"]).stdout(full).output().expect("runs");
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+}

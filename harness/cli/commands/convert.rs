@@ -2,7 +2,7 @@
 
 use crate::{
     args::ConvertArgs,
-    terminal::{Terminal, unwritten::Written},
+    terminal::{self, Terminal, unwritten::Written},
 };
 use anyhow::{Context, bail};
 use muster_convert::{Conversion, Manifests, Output, Source};
@@ -33,7 +33,8 @@ pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) 
     }
     let is_missing = conversion.refusals.iter().any(|refusal| refusal.level.is_missing());
     terminal.note(&summary(&conversion));
-    Ok(if is_missing { EXIT_REFUSED } else { 0 })
+    // A converted text that is lost matters more than a line that was not converted.
+    Ok(if is_missing && !terminal::has_lost_output() { EXIT_REFUSED } else { 0 })
 }
 
 /// A file, and the folder of the command line that it was found in.

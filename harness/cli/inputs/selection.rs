@@ -143,6 +143,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     let filters = filters(&cli.filter)?;
     let loaded = files::checks(&cli.files.checkpath, &cli.files.schedulers)?;
     let (mut sources, mut diagnostics) = (loaded.sources, loaded.diagnostics);
+    diagnostics.extend(unused_sites(&cli.files, &site));
     let mut overrides = Overrides::parse(
         &cli.files.setvar,
         &cli.files.parameterize,
@@ -152,7 +153,8 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
         &mut diagnostics,
     );
 
-    let known = KnownSystems::of(site.sites.systems.iter().chain([&*site.system]));
+    // `--system SYS:PART` leaves one partition, but checks may name the others. The built-in system is in no file.
+    let known = KnownSystems::of([&*site.system].into_iter().chain(&site.sites.systems));
     let facts = SystemFacts::bounded(site.system.clone(), known, Effort::timed(judging::monotonic, EVALUATION_LIMIT));
     let mut checks: Vec<Arc<Check>> = Vec::new();
     let mut unsound: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -195,6 +197,19 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
     Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })
+}
+
+/// Site files that are named, though no system of them is used: cases would run on this machine, not on the cluster.
+fn unused_sites(files: &Files, site: &Site) -> Option<Diagnostic> {
+    let is_built_in = site.system.span.is_none();
+    if files.config_file.is_empty() || files.system.is_some() || !is_built_in || site.sites.systems.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = site.sites.systems.iter().map(|system| format!("--system {}", system.name)).collect();
+    let message =
+        format!("no `hostnames` of the site files match this host: checks run in the built-in system `{}`", site.system.name);
+    let hint = format!("use {}, or set `hostnames` in the site file", names.join(" or "));
+    Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::general(message).hint(hint) })
 }
 
 /// Options of the site whose values schedulers refuse. They are mistakes of the site file like others.

@@ -32,6 +32,11 @@ pub fn take(printed: io::Result<()>) {
     }
 }
 
+/// Whether something could not be printed that somebody still wants to read.
+pub fn has_lost_output() -> bool {
+    LOST.get().is_some_and(|error| !is_left(error))
+}
+
 /// The end of the process. A failed write to stdout is reported, and changes the exit code of a success.
 pub fn settled(code: u8) -> ExitCode {
     let Some(error) = LOST.get().filter(|error| !is_left(error)) else { return ExitCode::from(code) };

@@ -11,7 +11,7 @@ use crate::{
     world::File,
 };
 use muster_core::job::descriptor::{NamedScheduler, Schedulers, SharedKey};
-use muster_text::yaml::Node;
+use muster_text::{Value as Json, diagnostic::did_you_mean, yaml::Node};
 
 /// A system's file.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub(crate) enum Place<'a> {
 /// A step from a value to what is in it.
 #[derive(Debug, Clone, PartialEq)]
 enum Step {
-    Key(&'static str),
+    Key(String),
     At(usize),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn sites(
     for key in ["logging", "general", "modes", "storage", "autodetect_methods"] {
         if get(config, key).is_some() {
             let instead = "settings of the program are options of the command line and `MUSTER_` variables";
-            reader.tell(&[Step::Key(key)], Level::Dropped, format!("`{key}` is ReFrame's own"), instead);
+            reader.tell(&[Step::Key(key.to_owned())], Level::Dropped, format!("`{key}` is ReFrame's own"), instead);
         }
     }
     let systems = get(config, "systems").map(items).unwrap_or_default();
@@ -87,7 +87,7 @@ impl Reader<'_> {
     fn site(&mut self, config: &Value, at: usize, system: &Value) -> Option<Site> {
         let name = text(system, "name")?;
         self.system.clone_from(&name);
-        let path = [Step::Key("systems"), Step::At(at)];
+        let path = [Step::Key("systems".to_owned()), Step::At(at)];
         let mut entries = vec![("name".to_owned(), Value::text(&*name))];
         entries.extend(copied(system, &["descr", "hostnames", "extras"]));
         entries.extend(copied(system, &["modules_system", "modules"]));
@@ -98,7 +98,7 @@ impl Reader<'_> {
         let mut partitions = Vec::new();
         let mut environs = Vec::new();
         for (index, partition) in (0..).zip(get(system, "partitions").map(items).unwrap_or_default()) {
-            let path = [&path[..], &[Step::Key("partitions"), Step::At(index)]].concat();
+            let path = [&path[..], &[Step::Key("partitions".to_owned()), Step::At(index)]].concat();
             environs.extend(get(partition, "environs").map(items).unwrap_or_default().iter().filter_map(Value::shown));
             partitions.extend(self.partition(partition, &path));
         }
@@ -118,7 +118,7 @@ impl Reader<'_> {
     fn partition(&mut self, partition: &Value, path: &[Step]) -> Option<Value> {
         let name = text(partition, "name")?;
         let scheduler = text(partition, "scheduler")?;
-        let at = |key| [path, &[Step::Key(key)]].concat();
+        let at = |key: &str| [path, &[Step::Key(key.to_owned())]].concat();
         let Some(known) = self.schedulers.find(&scheduler) else {
             let why = format!("Muster has no scheduler `{scheduler}`, so the partition `{name}` is left out");
             // Not the one of rehearsals, which runs nothing.
@@ -134,6 +134,8 @@ impl Reader<'_> {
             entries.extend(self.shared(partition, path, key, known));
         }
         entries.extend(self.sched_options(partition, path, known));
+        self.unknown_keys(partition, path);
+        self.refused_values(&entries, path, known);
         entries
             .extend(copied(partition, &["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds", "modules"]));
         if let Some(variables) = env_vars(partition) {
@@ -179,9 +181,32 @@ impl Reader<'_> {
             (SharedKey::Refuses(instead), _) => instead.to_owned(),
         };
         let what = launcher.map_or_else(|| format!("`{key}`"), |launcher| format!("the launcher `{launcher}`"));
-        let path = [path, &[Step::Key(key)]].concat();
+        let path = [path, &[Step::Key(key.to_owned())]].concat();
         self.tell(&path, Level::Dropped, format!("{what} is not carried over"), &instead);
         None
+    }
+
+    /// Keys that ReFrame does not have either: it refuses them, too, but a file may be converted that was never loaded.
+    fn unknown_keys(&mut self, partition: &Value, path: &[Step]) {
+        let Value::Dict(entries) = partition else { return };
+        for key in entries.iter().filter_map(|(key, _)| key.as_str()).filter(|key| !PARTITION.contains(key)) {
+            let path = [path, &[Step::Key(key.to_owned())]].concat();
+            let instead = did_you_mean(key, PARTITION).unwrap_or_else(|| "a partition has no such key".to_owned());
+            self.tell(&path, Level::Dropped, format!("`{key}` is not carried over"), &instead);
+        }
+    }
+
+    /// Values that are carried over, though the scheduler refuses them.
+    fn refused_values(&mut self, entries: &[(String, Value)], path: &[Step], scheduler: NamedScheduler) {
+        let shared = Json::Object(entries.iter().map(|(key, value)| (key.clone(), json(value))).collect());
+        let shared_path = |name: &str| vec![Step::Key(name.to_owned())];
+        let option_path = |name: &str| vec![Step::Key("sched_options".to_owned()), Step::Key(name.to_owned())];
+        let wrong = (scheduler.wrong_shared)(&shared).into_iter().map(|wrong| (shared_path(wrong.name), wrong.mistake));
+        let wrong_options = (scheduler.wrong_options)(&shared["sched_options"]).into_iter();
+        for (at, mistake) in wrong.chain(wrong_options.map(|wrong| (option_path(wrong.name), wrong.mistake))) {
+            let why = format!("{}, and Muster refuses the site file until it is changed", mistake.message);
+            self.tell(&[path, &at].concat(), Level::Note, why, &mistake.hint.unwrap_or_default());
+        }
     }
 
     /// The options that the scheduler has under the same name.
@@ -195,7 +220,7 @@ impl Reader<'_> {
                 continue;
             }
             let instead = scheduler.refused_options.iter().find(|(refused, _)| *refused == name).map(|(_, instead)| *instead);
-            let path = [path, &[Step::Key("sched_options")]].concat();
+            let path = [path, &[Step::Key("sched_options".to_owned())]].concat();
             let instead = instead.unwrap_or("`sched_options` are those of Muster's own schedulers");
             self.tell(&path, Level::Dropped, format!("the option `{name}` is not carried over"), instead);
         }
@@ -243,7 +268,7 @@ impl Reader<'_> {
         for (key, instead) in keys {
             let is_said = get(of, key).is_some_and(|value| value.truth() != Some(false));
             if is_said {
-                let path = [path, &[Step::Key(key)]].concat();
+                let path = [path, &[Step::Key((*key).to_owned())]].concat();
                 self.tell(&path, Level::Dropped, format!("`{key}` is not carried over"), instead);
             }
         }
@@ -292,6 +317,45 @@ fn platform(of: &Value) -> Value {
     entries.extend(copied(of, &["default"]));
     as_map(entries)
 }
+
+/// A value as the descriptor of a scheduler reads it.
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Bool(value) => (*value).into(),
+        Value::Int(value) => (*value).into(),
+        Value::Float(value) => (*value).into(),
+        Value::Str(text) => text.as_str().into(),
+        Value::List(items) | Value::Tuple(items) => items.iter().map(json).collect(),
+        Value::Dict(entries) => {
+            let entry = |(key, value): &(Value, Value)| Some((key.as_str()?.to_owned(), json(value)));
+            Json::Object(entries.iter().filter_map(entry).collect())
+        }
+        _ => Json::Null,
+    }
+}
+
+/// ReFrame's keys of a partition.
+const PARTITION: [&str; 19] = [
+    "name",
+    "descr",
+    "scheduler",
+    "launcher",
+    "access",
+    "resources",
+    "sched_options",
+    "environs",
+    "max_jobs",
+    "time_limit",
+    "features",
+    "extras",
+    "prepare_cmds",
+    "modules",
+    "env_vars",
+    "variables",
+    "container_platforms",
+    "processor",
+    "devices",
+];
 
 const SYSTEM: [(&str, &str); 7] = [
     ("prefix", "use `--prefix`"),
@@ -383,7 +447,7 @@ fn python_line(mut place: &Expr, path: &[Step]) -> u32 {
         let next = match (step, &place.kind) {
             (Step::Key(key), ExprKind::Dict(entries)) => entries.iter().find_map(|(name, value)| {
                 let name = name.as_ref()?;
-                (name.kind == ExprKind::Str((*key).to_owned())).then_some((name.line, value))
+                (name.kind == ExprKind::Str(key.clone())).then_some((name.line, value))
             }),
             (Step::At(at), ExprKind::List(items)) => items.get(*at).map(|item| (item.line, item)),
             _ => None,

@@ -167,3 +167,41 @@ when:
     assert!(plans.contains("echo fancy 2") && plans.contains("time_limit 2m"), "{plans}");
     assert!(!plans.contains("n=3"), "{plans}");
 }
+
+const TWO_PARTITIONS: &str =
+    "name: cluster\npartitions: [{ name: main, scheduler: local }, { name: low, scheduler: local, max_jobs: 1 }]\n";
+
+#[test]
+fn a_selected_partition_leaves_the_names_of_the_others_known() {
+    let sandbox = Sandbox::with_check(
+        r#"
+name: two
+valid_systems: ["cluster:main", "cluster:low"]
+executable: echo 5
+sanity: []
+perf_variables: { speed: { pattern: '\d', unit: s } }
+reference: { "cluster:low": { speed: [5, null, null, s] } }
+when: [{ system: "cluster:low", env_vars: { A: b } }]
+"#,
+    );
+    sandbox.write("site.yaml", TWO_PARTITIONS);
+    let listed = sandbox.muster(&["-C", "site.yaml", "--system", "cluster:main", "-c", "check.yaml", "-l=C"]);
+    assert!(listed.stdout.contains("@cluster:main"), "{}{}", listed.stdout, listed.stderr);
+    assert!(!listed.stdout.contains("@cluster:low"), "{}", listed.stdout);
+    assert_eq!((listed.code, &*listed.stderr), (Some(0), ""));
+}
+
+#[test]
+fn a_site_file_that_is_named_and_not_used_is_warned_of() {
+    let sandbox = Sandbox::with_check(STREAM);
+    sandbox.write("site.yaml", TWO_PARTITIONS);
+    let listed = |args: &[&str]| sandbox.muster(&[&["-c", "check.yaml", "-l"], args].concat());
+    let unused = listed(&["-C", "site.yaml"]);
+    assert_eq!(unused.code, Some(0), "{}", unused.stderr);
+    assert!(unused.stderr.contains("warning: no `hostnames` of the site files match this host"), "{}", unused.stderr);
+    assert!(unused.stderr.contains("use --system cluster"), "{}", unused.stderr);
+    for args in [&[][..], &["-C", "site.yaml", "--system", "cluster"], &["-C", "site.yaml", "--system", "local"]] {
+        let quiet = listed(args);
+        assert!(!quiet.stderr.contains("`hostnames`"), "{args:?}: {}", quiet.stderr);
+    }
+}

@@ -155,3 +155,49 @@ fn an_option_that_a_scheduler_refuses_is_a_mistake_where_it_is_written() {
         assert!(!sandbox.path("stage").exists());
     }
 }
+
+/// They are mistakes of the site file, with all others of it, and not of the checks that run there.
+#[test]
+fn a_partition_of_slurm_is_looked_at_with_its_file() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let site = |keys: &str| format!("name: c\npartitions:\n  - name: p\n    scheduler: slurm\n{keys}");
+    sandbox.write(
+        "site.yaml",
+        &site("    launcher: srum\n    access: [-p x, --output=y]\n    resources: [{ name: r, options: ['-t {t}'] }]\n    max_jobs: 0\n"),
+    );
+    for args in [&["-c", "check.yaml", "-l"][..], &["config", "show"]] {
+        let ended = sandbox.muster(&[&["-C", "site.yaml", "--system", "c"], args].concat());
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        for (message, line) in [
+            ("there is no launcher `srum`", "site.yaml:5:"),
+            ("`access`: `--output=y` is not taken", "site.yaml:6:"),
+            ("`resources`: `-t` is not taken", "site.yaml:7:"),
+        ] {
+            assert_eq!(ended.stderr.matches(message).count(), 1, "{message}: {}", ended.stderr);
+            assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
+        }
+        assert!(ended.stderr.contains("site.yaml:8:"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_a_site_decides_on_slurm_is_limited_and_not_for_the_command_line() {
+    let check = "name: a\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n";
+    let sandbox = Sandbox::with_check(check);
+    let site =
+        |options: &str| format!("name: c\npartitions: [{{ name: p, scheduler: slurm, sched_options: {{ {options} }} }}]\n");
+    let listed =
+        |more: &[&str]| sandbox.muster(&[&["-C", "site.yaml", "--system", "c", "-c", "check.yaml", "-l"], more].concat());
+    sandbox.write("site.yaml", &site("job_submit_timeout: 60s"));
+    let fine = listed(&[]);
+    assert_eq!(fine.code, Some(0), "{}", fine.stderr);
+    let refused = listed(&["-J", "policy.requeue=true"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("-J policy.requeue: `policy` belongs to the site file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("write it in the partition's `sched_options`"), "{}", refused.stderr);
+    sandbox.write("site.yaml", &site("job_submit_timeout: 100s"));
+    let long = listed(&[]);
+    assert_eq!(long.code, Some(2), "{}", long.stderr);
+    assert!(long.stderr.contains("`sched_options.job_submit_timeout`: the most is 60s"), "{}", long.stderr);
+    assert!(long.stderr.contains("site.yaml:2:"), "{}", long.stderr);
+}

@@ -161,6 +161,7 @@ impl Adjustments {
     pub fn check_options(&self, partitions: &[&Partition]) -> Result<(), Diagnostic> {
         let schedulers: Vec<NamedScheduler> = partitions.iter().map(|partition| partition.scheduler).collect();
         self.check_names(&schedulers)?;
+        self.refuse_site_options(&schedulers)?;
         if self.rehearsal.is_some() {
             return Ok(());
         }
@@ -179,6 +180,18 @@ impl Adjustments {
             // Without its value: that may be a secret. What the scheduler says of it is masked by whoever prints it.
             Some(Diagnostic { message: format!("-J {}: {}", option.path(), wrong.mistake.message), ..wrong.mistake })
         })
+    }
+
+    /// What a site decides for all jobs is set in its file only, as in checks.
+    fn refuse_site_options(&self, schedulers: &[NamedScheduler]) -> Result<(), Diagnostic> {
+        for option in &self.sched_options {
+            let of_site = schedulers.iter().flat_map(|scheduler| scheduler.site_options);
+            if let Some((_, hint)) = of_site.into_iter().find(|(key, _)| *key == option.key) {
+                let message = format!("-J {}: `{}` belongs to the site file", option.path(), option.key);
+                return Err(Diagnostic::general(message).hint(*hint));
+            }
+        }
+        Ok(())
     }
 
     fn check_names(&self, schedulers: &[NamedScheduler]) -> Result<(), Diagnostic> {

@@ -9,6 +9,8 @@ use muster_text::{
 };
 use serde_json::Map;
 
+const LAUNCHER: &str = "launcher";
+
 /// Reports options that none of the schedulers has, and values of theirs that cannot be read. `elsewhere`: options that have no
 /// effect here.
 pub fn check_options(
@@ -51,6 +53,18 @@ pub fn joined(first: Value, more: Value) -> Value {
         one => vec![one],
     };
     Value::Array([items(first), items(more)].concat())
+}
+
+/// Mistakes in the keys of a partition that several schedulers have, each where the key is written.
+pub fn wrong_shared(scheduler: NamedScheduler, tree: &Node, shared: &Map<String, Value>) -> Vec<Diagnostic> {
+    let at = |key: &str, mistake| Diagnostic { span: tree.get(key).map(Node::place), ..mistake };
+    let wrong = (scheduler.wrong_shared)(&Value::Object(shared.clone())).into_iter();
+    let mut mistakes: Vec<Diagnostic> = wrong.map(|wrong| at(wrong.name, wrong.mistake)).collect();
+    // Values are known only with a check: here any will do.
+    let launcher = shared.get(LAUNCHER).and_then(Value::as_str);
+    let line = launcher.map(|launcher| scheduler.launchers.line(Some(launcher), |_| Some("1".to_owned())));
+    mistakes.extend(line.and_then(Result::err).map(|mistake| at(LAUNCHER, mistake)));
+    mistakes
 }
 
 /// `unknown option `lables` of the scheduler k8s`

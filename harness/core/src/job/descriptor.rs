@@ -41,6 +41,9 @@ pub struct Descriptor {
     /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
     /// with those of a check or of `-J` over them.
     pub wrong_options: FindWrongOptions,
+    /// Finds values of a partition's shared keys (`access`, `resources`) that cannot be meant, by the name of the key. It is asked when
+    /// the site file is read.
+    pub wrong_shared: FindWrongOptions,
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
     pub shared_keys: &'static [(&'static str, SharedKey)],
     /// What starts the tasks of a script, if it takes `launcher`.
@@ -185,6 +188,7 @@ impl Descriptor {
         site_options: &[],
         joined_options: &[],
         wrong_options: |_| Vec::new(),
+        wrong_shared: |_| Vec::new(),
         shared_keys: &[],
         launchers: Launchers::NONE,
         keep_status: stage_folder::KEEP_STATUS,

@@ -49,6 +49,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     joined_options: plan::JOINED,
     wrong_options: plan::wrong_options,
+    wrong_shared: plan::wrong_shared,
     shared_keys: &[
         ("num_nodes", SharedKey::Takes),
         ("num_tasks_per_node", SharedKey::Takes),

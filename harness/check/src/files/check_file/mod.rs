@@ -92,8 +92,8 @@ keys! {
         /// (judge what was kept). Default: the partition's.
         max_log_action: LogAction,
         /// A folder, relative to this file, that is copied into the stage folder before the script runs, without the files that
-        /// its `.gitignore` names. Null: none. Default: `src`, if there is one. Only on `local`, which shares its files with the
-        /// harness.
+        /// its `.gitignore` names. Null: none. Default: `src`, if there is one. Only on `local` and `slurm`, which share files
+        /// with the harness.
         sourcesdir: Spanned<String>,
         /// Globs within `sourcesdir`: files to link into the stage folder instead of copying them. For large files that the job
         /// only reads.
@@ -111,10 +111,11 @@ keys! {
         /// Modules that the job loads before its commands, after those of system, partition and environment: a name, or `{ name,
         /// collection, path }`. One, or a list. If a module does not load, the case ends.
         modules: OneOrMany<Module>,
-        /// A container to run in instead of `executable`, on `local`: podman, docker, apptainer, singularity, sarus or shifter.
+        /// A container to run in instead of `executable`, on `local` and `slurm`: podman, docker, apptainer, singularity, sarus or
+        /// shifter.
         container_platform: ContainerEntry,
         /// Globs of files in the stage folder to keep when the check passes. Text files can be searched with `file: glob` in
-        /// `sanity` and `perf_variables`. Only on `local`, which shares its files with the harness.
+        /// `sanity` and `perf_variables`. Only on `local` and `slurm`, which share files with the harness.
         keep_files: OneOrMany<Spanned<String>>,
         /// Environment variables of the job, `$` in them expands. They override those of the partition and the environment. On
         /// k8s they are set in every primary container that does not set them itself.
@@ -189,7 +190,7 @@ keys! {
             => "write a fixture whose script builds",
         "pre_run" => "write `prerun_cmds`",
         "post_run" => "write `postrun_cmds`",
-        "container" => "write `container_platform` for a container on `local`, `image` for one on Kubernetes",
+        "container" => "write `container_platform` for a container on `local` or `slurm`, `image` for one on Kubernetes",
         "local" => "write `valid_systems` of a partition whose scheduler is `local`",
         "skip" => "write it in an entry of `when`",
         "skip_if" => "write `when: [{ if: .., skip: reason }]`",

@@ -4,7 +4,7 @@ use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, Partit
 use crate::site::{
     ContainerPlatform, Device, Environment, Mode, Partition, System, modules,
     quarantine::Entry,
-    scheduler_keys::{check_options, shared_keys},
+    scheduler_keys::{check_options, shared_keys, wrong_shared},
 };
 use muster_core::job::{
     descriptor::{NamedScheduler, Schedulers},
@@ -132,6 +132,8 @@ fn partition(
     let extras = extras(file.extras.as_ref(), context);
     let mut pass_env = list(site.pass_env.as_ref());
     pass_env.extend(list(file.pass_env.as_ref()));
+    let shared = shared_keys(scheduler?, tree, PartitionFile::TABLE.shared(), &mut context.diagnostics);
+    context.diagnostics.extend(wrong_shared(scheduler?, tree, &shared));
     Some(Partition {
         name: file.name.as_ref()?.value.0.clone(),
         descr: file.descr.clone().unwrap_or_default(),
@@ -154,7 +156,7 @@ fn partition(
         pass_env,
         sched_options,
         option_places,
-        shared: shared_keys(scheduler?, tree, PartitionFile::TABLE.shared(), &mut context.diagnostics),
+        shared,
         processor: file.processor.as_ref().map(processor).unwrap_or_default(),
         devices: file.devices.iter().flatten().filter_map(device).collect(),
         span: Some(file.span),

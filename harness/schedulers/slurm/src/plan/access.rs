@@ -1,7 +1,11 @@
 //! `access` of a partition, `options` of its `resources` and of `sched_options`: options of sbatch as a command line has them.
 
-use super::options::{Flag, REFUSED, SBATCH};
-use muster_text::diagnostic::Diagnostic;
+use super::{
+    options::{Flag, REFUSED, SBATCH},
+    script::texts,
+};
+use muster_core::job::descriptor::WrongOption;
+use muster_text::{Value, diagnostic::Diagnostic};
 
 /// The short names of sbatch's options.
 const SHORT: &[(char, &str)] = &[
@@ -107,6 +111,20 @@ fn is_name(word: &str, name: &str) -> bool {
     word == name || word.len() > 1 && name.starts_with(word) && !SBATCH.contains(&word)
 }
 
+/// See [`Descriptor::wrong_shared`](muster_core::job::descriptor::Descriptor::wrong_shared).
+pub(crate) fn wrong_shared(shared: &Value) -> Vec<WrongOption> {
+    let resources = shared["resources"].as_array().into_iter().flatten().flat_map(|resource| texts(&resource["options"]));
+    // A value may stand for a whole option, which is known only with the check.
+    let without_values =
+        |option: &str| option.split_whitespace().filter(|word| !word.starts_with('{')).collect::<Vec<_>>().join(" ");
+    let resources: Vec<String> = resources.map(without_values).collect();
+    let wrong = |name, read: Result<Access, Vec<Diagnostic>>| {
+        read.err().into_iter().flatten().map(move |mistake| WrongOption { name, mistake })
+    };
+    let access = wrong("access", read("access", texts(&shared["access"])));
+    access.chain(wrong("resources", read("resources", resources.iter().map(String::as_str)))).collect()
+}
+
 /// `-pgpu`, `-p`.
 fn short(word: &str) -> Option<(&'static str, Option<&str>)> {
     let mut letters = word.strip_prefix('-')?.chars();
@@ -162,6 +180,22 @@ mod tests {
         for (items, expected) in rows {
             assert_eq!(lines(items).unwrap(), expected, "{items:?}");
         }
+    }
+
+    #[test]
+    fn a_partition_is_looked_at_without_a_check() {
+        let shared = serde_json::json!({
+            "access": ["-p gpu", "--output=x"],
+            "resources": [{ "name": "a", "options": ["--gres=gpu:{num}", "{all}"] }, { "name": "b", "options": "-t {t}" }],
+        });
+        let wrong: Vec<_> = wrong_shared(&shared).into_iter().map(|wrong| (wrong.name, wrong.mistake.message)).collect();
+        assert_eq!(
+            wrong,
+            [
+                ("access", "`access`: `--output=x` is not taken".to_owned()),
+                ("resources", "`resources`: `-t` is not taken".to_owned()),
+            ]
+        );
     }
 
     #[test]

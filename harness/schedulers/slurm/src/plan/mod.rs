@@ -10,6 +10,7 @@ mod options;
 mod policy;
 mod script;
 
+pub(crate) use access::wrong_shared;
 pub(crate) use options::{JOINED, OPTIONS, REFUSED, wrong_options};
 pub(crate) use policy::{Place, Policy};
 pub(crate) use script::{Header, KEEP_STATUS};

@@ -156,6 +156,9 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
 /// Lists to which those of a check, and of `-J`, are added.
 pub(crate) const JOINED: &[&str] = &["constraint", "exclude", "options"];
 
+/// The most that one sbatch may take: a launch is tried again, and has a limit itself.
+const SUBMIT_LIMIT: Duration = Duration::from_mins(1);
+
 const POLICY: [&str; 7] = ["poll_min", "poll_max", "file_latency", "requeue", "never", "via", "cluster"];
 
 /// An option as it stands in the script: a long name without dashes and its value, if it has one.
@@ -190,7 +193,10 @@ fn look_at(options: &Value) -> (Options, Vec<WrongOption>) {
     let mut read = Options { policy: reader.policy(), node: reader.text(NODE), ..Options::default() };
     read.use_nodes_option = options["use_nodes_option"].as_bool().unwrap_or_default();
     if let Some(limit) = reader.duration("job_submit_timeout", &options["job_submit_timeout"]) {
-        read.policy.submit_limit = limit.min(Duration::from_mins(1));
+        if limit > SUBMIT_LIMIT {
+            reader.refuse("job_submit_timeout", "the most is 60s", "write less, or leave it out: 60s");
+        }
+        read.policy.submit_limit = limit.min(SUBMIT_LIMIT);
     }
     read.policy.resubmit = reader.regexes("resubmit_on_errors");
     let further = reader.list("options", &options["options"]);

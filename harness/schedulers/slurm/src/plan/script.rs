@@ -185,7 +185,7 @@ fn filled(option: &str, values: &dyn Fn(&str) -> Option<String>) -> Result<Strin
 }
 
 /// One text, or a list of them.
-fn texts(value: &Value) -> impl Iterator<Item = &str> {
+pub(super) fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let one = std::slice::from_ref(value);
     value.as_array().map_or(one, Vec::as_slice).iter().filter_map(Value::as_str)
 }
