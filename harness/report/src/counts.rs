@@ -18,20 +18,29 @@ use std::{
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
     pub session: &'a Session,
+    /// In the order of their endings.
     cases: Vec<&'a CaseResult>,
+    sorted: Vec<&'a CaseResult>,
+    counting: Vec<&'a CaseResult>,
     dropped: Dropped,
 }
 
 impl<'a> Results<'a> {
     /// A session with its attempts in any order.
     pub fn new(session: &'a Session, cases: impl IntoIterator<Item = &'a CaseResult>) -> Self {
-        Self { session, cases: cases.into_iter().collect(), dropped: Dropped::default() }
+        Self::sort(session, cases.into_iter().collect(), Dropped::default())
     }
 
     /// A session with what it remembers of its attempts.
     pub fn of(session: &'a Session, attempts: &'a Attempts) -> Self {
         let cases = attempts.kept().into_iter().map(|result| &**result).collect();
-        Self { session, cases, dropped: attempts.dropped().clone() }
+        Self::sort(session, cases, attempts.dropped().clone())
+    }
+
+    /// Once: every report wants them sorted, most of them several times.
+    fn sort(session: &'a Session, cases: Vec<&'a CaseResult>, dropped: Dropped) -> Self {
+        let (sorted, counting) = (sorted(cases.clone()), sorted(rounds::counted(session.counting, cases.iter().copied())));
+        Self { session, cases, sorted, counting, dropped }
     }
 
     /// The attempts that are only counted.
@@ -45,18 +54,18 @@ impl<'a> Results<'a> {
 
     /// Every attempt, by name, place and number: a table of figures looks the same every morning, in whatever order
     /// the cases finished. Numbers within names are compared as numbers.
-    pub fn sorted(&self) -> Vec<&'a CaseResult> {
-        sorted(self.cases.clone())
+    pub fn sorted(&self) -> &[&'a CaseResult] {
+        &self.sorted
     }
 
     /// The attempts that count, sorted.
-    pub fn counting(&self) -> Vec<&'a CaseResult> {
-        sorted(rounds::counted(self.session.counting, self.cases.iter().copied()))
+    pub fn counting(&self) -> &[&'a CaseResult] {
+        &self.counting
     }
 
     /// How many cases ended how.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts::of(&self.counting(), self.session.num_cases);
+        let mut counts = Counts::of(&self.counting, self.session.num_cases);
         for (outcome, is_quarantined, times) in self.dropped.outcomes() {
             let is_excused = is_quarantined && outcome.row().grade == Grade::Bad;
             (0..times).for_each(|_| counts.add(outcome, is_excused));
@@ -175,7 +184,7 @@ impl Counts {
 /// The attempts of every case, sorted, each case's in their order.
 pub(crate) fn history<'a>(results: &Results<'a>) -> Vec<Vec<&'a CaseResult>> {
     let mut cases: Vec<Vec<&CaseResult>> = Vec::new();
-    for case in results.sorted() {
+    for case in results.sorted().iter().copied() {
         match cases.last_mut() {
             Some(attempts) if attempts.last().is_some_and(|before| before.name == case.name) => attempts.push(case),
             _ => cases.push(vec![case]),

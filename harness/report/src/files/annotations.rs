@@ -22,7 +22,7 @@ pub struct Position {
 /// The commands for a session, a line each; empty if all is well. `position` says where a case's check is.
 pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position) -> String {
     let mut text = String::new();
-    let bad: Vec<_> = results.counting().into_iter().filter(|case| is_failure(case)).collect();
+    let bad: Vec<_> = results.counting().iter().copied().filter(|case| is_failure(case)).collect();
     for (number, case) in bad.iter().enumerate() {
         if number + 1 == SHOWN && bad.len() > SHOWN {
             let _ = writeln!(text, "::error title=Muster::{}", data(&format!("... and {} more", bad.len() - number)));
@@ -32,7 +32,7 @@ pub fn github(results: &Results<'_>, position: impl Fn(&CaseResult) -> Position)
         let message = format!("{}\n{}: {cause}", case.name, what_happened(case));
         command(&mut text, "error", &position(case), &title(case), &message);
     }
-    let odd = results.counting().into_iter().filter(|case| is_excused(case) || is_flaky(results, case));
+    let odd = results.counting().iter().copied().filter(|case| is_excused(case) || is_flaky(results, case));
     for case in odd.take(SHOWN) {
         let (word, why) = match &case.quarantine {
             Some(quarantine) if is_excused(case) => {

@@ -82,7 +82,7 @@ pub struct Addition {
 /// history. What was restored from another session is in the files already, and what was skipped never ran.
 pub fn additions(results: &Results<'_>) -> Vec<Addition> {
     let mut files: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
-    for case in results.sorted().into_iter().filter(|case| crate::counts::ran_here(case)) {
+    for case in results.sorted().iter().copied().filter(|case| crate::counts::ran_here(case)) {
         let name = &case.name;
         let file = vec![folder(&name.system), folder(&name.partition), format!("{}.csv", folder(&name.check))];
         let rows = files.entry(file).or_default();

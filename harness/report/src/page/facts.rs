@@ -49,7 +49,7 @@ pub(super) fn context(results: &Results<'_>, rerun_options: &[String], time: imp
     let mut failures = only(is_failure);
     let more = failures.len().saturating_sub(FAILURES);
     failures.truncate(FAILURES);
-    let left_behind: Vec<Value> = results.sorted().into_iter().filter(|case| !case.leftovers.is_empty()).map(facts).collect();
+    let left_behind: Vec<Value> = results.sorted().iter().copied().filter(|case| !case.leftovers.is_empty()).map(facts).collect();
     let mut slowest: Vec<_> = counting.iter().filter(|case| case.outcome != Outcome::Skip).collect();
     slowest.sort_by_key(|case| Reverse(case.times.total()));
     let slowest: Vec<Value> = slowest.into_iter().take(SLOWEST).map(|case| facts(case)).collect();
@@ -76,8 +76,8 @@ pub(super) fn context(results: &Results<'_>, rerun_options: &[String], time: imp
     context.insert("session", &session(results, time));
     context.insert("verdict", &verdict(results));
     context.insert("counts", &counts);
-    context.insert("outcomes", &outcomes(results, &counting));
-    context.insert("partitions", &partitions(&counting));
+    context.insert("outcomes", &outcomes(results, counting));
+    context.insert("partitions", &partitions(counting));
     context.insert_value("failures", failures.into());
     context.insert("failures_more", &more);
     context.insert_value("quarantined", only(is_excused).into());

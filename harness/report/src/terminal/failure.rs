@@ -20,7 +20,7 @@ const INDENT: usize = 21;
 /// All blocks under a heading; empty if every case is fine. `rerun_options` are the options that the rerun commands
 /// need to find the same site and checks, see [`command::rerun`].
 pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) -> String {
-    let failures = results.counting().into_iter().filter(|case| !case.outcome.is_fine());
+    let failures = results.counting().iter().copied().filter(|case| !case.outcome.is_fine());
     // After an interrupt most cases are of no interest: they never began, or nothing runs any more.
     let (failures, aborted): (Vec<_>, Vec<_>) =
         failures.partition(|case| case.outcome != Outcome::Abort || has_left_something(case));

@@ -71,7 +71,7 @@ fn figures<'a>(results: &Results<'a>) -> Vec<Figure<'a>> {
         let figure = move |measurement| Figure { case, measurement, origin: origins.text(measurement) };
         case.measurements.iter().map(figure)
     };
-    results.sorted().into_iter().flat_map(of_case).collect()
+    results.sorted().iter().copied().flat_map(of_case).collect()
 }
 
 impl Figure<'_> {
@@ -201,7 +201,7 @@ fn last_lines(results: &Results<'_>, width: usize) -> String {
     let measured = results.attempts().iter().filter(|case| !case.measurements.is_empty());
     let measured: HashSet<_> = measured.map(|case| &case.name).collect();
     let mut without: BTreeMap<String, usize> = BTreeMap::new();
-    for case in results.counting().into_iter().filter(|case| !measured.contains(&case.name)) {
+    for case in results.counting().iter().copied().filter(|case| !measured.contains(&case.name)) {
         *without.entry(one_line(&case.outcome.to_string()).into_owned()).or_default() += 1;
     }
     let mut text = format!("{} of {}\n", counted(figures, "figure"), counted(measured.len(), "case"));

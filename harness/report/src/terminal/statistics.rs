@@ -23,7 +23,7 @@ const ROWS: usize = 10;
 
 /// The statistics of a session under a heading: one line if nothing failed.
 pub fn report(results: &Results<'_>, screen: &Screen) -> String {
-    let cases: Vec<_> = results.counting().into_iter().filter(|case| was_judged(case)).collect();
+    let cases: Vec<_> = results.counting().iter().copied().filter(|case| was_judged(case)).collect();
     let failed: Vec<_> = cases.iter().copied().filter(|case| !case.outcome.is_fine()).collect();
     let title = heading("FAILURE STATISTICS", screen.width);
     let mut text = format!("{}\n", screen.paint.apply(Tone::Strong, title));

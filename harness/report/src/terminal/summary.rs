@@ -49,7 +49,7 @@ const KEPT: usize = 10;
 /// none.
 pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
     let is_kept = |case: &&CaseResult| case.outcome != Outcome::Skip && case.outcome.is_fine() && !case.delete.is_empty();
-    let kept: Vec<_> = results.sorted().into_iter().filter(is_kept).collect();
+    let kept: Vec<_> = results.sorted().iter().copied().filter(is_kept).collect();
     if kept.is_empty() {
         return String::new();
     }
@@ -69,7 +69,7 @@ pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
 
 /// What the session created and could not remove; empty if nothing is left.
 pub fn leftovers(results: &Results<'_>, screen: &Screen) -> String {
-    let left: Vec<_> = results.sorted().into_iter().filter(|case| !case.leftovers.is_empty()).collect();
+    let left: Vec<_> = results.sorted().iter().copied().filter(|case| !case.leftovers.is_empty()).collect();
     if left.is_empty() {
         return String::new();
     }
