@@ -4,7 +4,7 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    os::unix::process::CommandExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{
@@ -118,6 +118,16 @@ impl Cluster {
 
     pub(crate) fn resume(&self, part: &str) {
         self.script("resume", &[part]);
+    }
+
+    /// What each node runs after each job.
+    pub(crate) fn set_epilog(&self, line: &str) {
+        let script = self.folder.join("epilog");
+        fs::write(&script, format!("#!/bin/sh\n{line}\n")).expect("a script");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
+        let config = fs::read_to_string(self.config()).expect("a configuration");
+        fs::write(self.config(), format!("{config}Epilog={}\n", script.display())).expect("a configuration");
+        self.run(User::Root, &["scontrol", "reconfigure"]);
     }
 
     fn script(&self, command: &str, arguments: &[&str]) {

@@ -35,6 +35,7 @@ pub(crate) async fn clean(cluster: &Arc<Cluster>, job: &Job, how: Disposition) -
     let was_over = tracked.is_over() && !tracked.handle().doubtful && tracked.others().is_empty();
     if !was_over {
         let stage = job.stage.clone();
+        tracked.end();
         blocking(move || tombstone(&stage)).await;
         let left = end(cluster, &tracked, job).await?;
         if !left.is_empty() {

@@ -3,7 +3,7 @@
 use crate::{
     common::eventually,
     suite::{
-        cluster::{Cluster, User},
+        cluster::{Accounting, Cluster, User},
         sandbox::Place,
     },
 };
@@ -19,6 +19,22 @@ pub(crate) fn a_job_that_root_cancels_is_disrupted() {
     place.cluster.run(User::Root, &["scancel", &place.job("RUNNING")]);
     let ended = running.ended().expect_case(3, "disrupted{deleted}", &["cancelled by root", " on n"]);
     assert!(ended.text.contains("sacct -j"), "{}", ended.text);
+}
+
+/// While an epilog runs the job is COMPLETING, and nothing but its last state says who has ended it.
+pub(crate) fn a_job_that_is_cancelled_before_an_epilog_is_disrupted() {
+    let cluster = Cluster::own(Accounting::Off);
+    cluster.set_epilog("sleep 4");
+    for (name, executable) in [("dies", "sleep 100"), ("traps", "trap 'exit 0' TERM; sleep 100 & wait")] {
+        let place =
+            Place::new(&cluster, name, "launcher: none", &format!("executable: {executable}\nsanity: []\non_disruption: fail"));
+        let running = place.started(&[]);
+        let job = place.job("RUNNING");
+        place.staged("rfm_job.id");
+        cluster.run(User::Root, &["scancel", &job]);
+        // On a busy machine the last state is over before it is looked at: MinJobAge is 2 s here.
+        running.ended().expect_case(3, "disrupted{deleted}", &["job"]);
+    }
 }
 
 /// Only its user and root end a job.

@@ -1,7 +1,7 @@
 //! What a site and a check ask Slurm for: the job prints what Slurm has of it.
 
 use crate::suite::{
-    cluster::{Cluster, User},
+    cluster::{Accounting, Cluster, User},
     sandbox::Place,
 };
 
@@ -57,6 +57,23 @@ pub(crate) fn constraints_and_excluded_nodes_of_site_and_check_both_hold() {
     let check = "sched_options: { exclude: [n2], constraint: big, mem: 200M }";
     let words = ["Features=(big|small)&(big)", "ExcNodeList=n[1-2]", "NodeList=n3", "MinMemoryNode=200M", "Partition=low"];
     expect(&shown(Cluster::shared(), "layers", options, check), &words);
+}
+
+/// The same if the site has them in its own `sched_options`.
+pub(crate) fn constraints_and_excluded_nodes_of_both_sched_options_hold() {
+    let options = "launcher: none, sched_options: { exclude: n1, constraint: big|small, options: --nice=5 }";
+    let check = "sched_options: { exclude: [n2], constraint: big, options: [--wckey=*] }";
+    let words = ["Features=(big|small)&(big)", "ExcNodeList=n[1-2]", "NodeList=n3", "Nice=5"];
+    expect(&shown(Cluster::shared(), "joined", options, check), &words);
+}
+
+/// Commands of Slurm do not list it unless they are asked for all partitions.
+pub(crate) fn a_hidden_partition_is_used_like_any_other() {
+    let cluster = Cluster::own(Accounting::Off);
+    cluster.run(User::Root, &["scontrol", "update", "partitionname=low", "hidden=yes"]);
+    let place =
+        Place::new(&cluster, "hidden", "launcher: none, sched_options: { partition: low }", "executable: sleep 3\nsanity: []");
+    place.run(&[]).expect_case(0, "pass", &[]);
 }
 
 /// Those that the partition does not have add nothing.

@@ -3,6 +3,7 @@
 //! ```text
 //! #!/bin/sh
 //! trap rfm_signal=1 TERM ..    the outer shell outlives the signal that ends the job, and remembers it ...
+//! trap : USR1 USR2
 //! (
 //! trap - TERM ..
 //! ulimit -s unlimited          the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
@@ -180,7 +181,7 @@ impl Script<'_> {
     }
 }
 
-const HEAD: &str = "#!/bin/sh\ntrap rfm_signal=1 TERM INT HUP USR1 USR2\n(\ntrap - TERM INT HUP USR1 USR2\n";
+const HEAD: &str = "#!/bin/sh\ntrap rfm_signal=1 TERM INT HUP\ntrap : USR1 USR2\n(\ntrap - TERM INT HUP USR1 USR2\n";
 
 const FAULT: &str = "rfm_stage=$PWD
 rfm_fault() {

@@ -25,7 +25,8 @@ fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
     assert_eq!(contained, script.render().unwrap().replace("echo \"$rfm_status\" > rfm_job.exit\n", ""));
     insta::assert_snapshot!(script.render().unwrap(), @r#"
     #!/bin/sh
-    trap rfm_signal=1 TERM INT HUP USR1 USR2
+    trap rfm_signal=1 TERM INT HUP
+    trap : USR1 USR2
     (
     trap - TERM INT HUP USR1 USR2
     ulimit -s unlimited
@@ -67,7 +68,8 @@ fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
     };
     insta::assert_snapshot!(script.render().unwrap(), @r#"
     #!/bin/sh
-    trap rfm_signal=1 TERM INT HUP USR1 USR2
+    trap rfm_signal=1 TERM INT HUP
+    trap : USR1 USR2
     (
     trap - TERM INT HUP USR1 USR2
     for rfm_init in "${LMOD_PKG:+$LMOD_PKG/init/sh}" "${MODULESHOME:+$MODULESHOME/init/sh}" /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh /usr/share/lmod/lmod/init/sh; do

@@ -47,8 +47,8 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-/// How often new exit files are looked for.
-const HINTS: Duration = Duration::from_millis(250);
+/// How often new exit files are looked for while the queue changes, and while it does not.
+const HINTS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 /// No more of them at once.
 const MOST_HINTS: usize = 100;
 /// Nodes change slowly, and sinfo shows all of them.
@@ -263,7 +263,7 @@ impl Cluster {
                 }
                 continue;
             }
-            self.await_turn(&jobs).await;
+            self.await_turn().await;
             let started = Instant::now();
             let looked = self.tick().await;
             let random = f64::from(started.elapsed().subsec_nanos() % 1000) / 1000.0;
@@ -291,32 +291,45 @@ impl Cluster {
     }
 
     /// Until the queue may be looked at. Meanwhile it looks for new exit files.
-    async fn await_turn(&self, jobs: &[Arc<Tracked>]) {
+    async fn await_turn(&self) {
+        let mut unseen = self.unseen();
         loop {
-            let due = self.schedule.lock().due;
+            let (due, pause) = {
+                let schedule = self.schedule.lock();
+                (schedule.due, schedule.pace.pause(0.5))
+            };
             let now = Instant::now();
             if now >= due {
                 return;
             }
-            let hint = (now + HINTS).min(due);
+            let hint = (now + (pause / 8).clamp(HINTS.0, HINTS.1)).min(due);
             tokio::select! {
                 () = sleep_until(hint) => {}
                 () = self.wake.notified() => {
                     // Another job may have come: it has a file of its own.
                     if Instant::now() >= self.schedule.lock().due { return; }
                     let _ = timeout_at(hint, std::future::pending::<()>()).await;
+                    unseen = self.unseen();
                 }
             }
-            let unseen: Vec<Arc<Tracked>> =
-                jobs.iter().chain(&self.active()).filter(|job| !job.has_exit_hint()).take(MOST_HINTS).cloned().collect();
             let is_there = |stage: &Path| std::fs::metadata(stage.join(EXIT_FILE)).is_ok_and(|file| file.len() > 0);
             let looked = read_each(&unseen, is_there).await;
             let mut new = looked.iter().filter(|(_, is_there)| *is_there).peekable();
             if new.peek().is_some() {
                 new.for_each(|(job, _)| job.hint());
+                unseen.retain(|job| !job.has_exit_hint());
                 self.look_soon();
             }
         }
+    }
+
+    /// The jobs whose exit files are looked for: those that wait come last.
+    fn unseen(&self) -> Vec<Arc<Tracked>> {
+        let mut jobs = self.active();
+        jobs.retain(|job| !job.has_exit_hint());
+        jobs.sort_by_cached_key(|job| job.is_waiting());
+        jobs.truncate(MOST_HINTS);
+        jobs
     }
 
     /// Returns as soon as the status of a job differs from `seen`.

@@ -319,6 +319,7 @@ impl Memory {
             last: self.last.as_ref(),
             record: self.record.as_ref(),
             exit: self.exit.as_ref(),
+            is_ending: job.is_ending(),
             over_memory: self.excess,
             runner: self.runner,
             age,

@@ -39,6 +39,8 @@ pub(crate) struct Tracked {
     known: watch::Sender<Known>,
     pub(super) memory: Mutex<Memory>,
     exit_hint: AtomicBool,
+    /// Its cleanup has begun.
+    ending: AtomicBool,
     /// Its stage folder is being read.
     being_read: AtomicBool,
 }
@@ -92,6 +94,7 @@ impl Tracked {
             known: watch::Sender::new(Known::default()),
             memory: Mutex::new(memory),
             exit_hint: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
             being_read: AtomicBool::new(false),
         })
     }
@@ -152,6 +155,20 @@ impl Tracked {
     /// It was launched by nobody.
     pub(crate) fn give_up(&self) {
         self.known.send_modify(|known| known.over = true);
+    }
+
+    /// It was seen in the queue, and does not run yet.
+    pub(super) fn is_waiting(&self) -> bool {
+        matches!(self.known.borrow().status, Some(JobStatus::Pending { .. }))
+    }
+
+    /// Its cleanup begins: a script that starts from now on does nothing, and leaves nothing.
+    pub(crate) fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_being_read(&self) -> bool {

@@ -54,6 +54,8 @@ pub(crate) struct Facts<'a> {
     pub last: Option<&'a Row>,
     pub record: Option<&'a Record>,
     pub exit: Option<&'a ExitFile>,
+    /// Its cleanup has begun.
+    pub is_ending: bool,
     /// What its log says of memory.
     pub over_memory: Option<OverMemory>,
     /// Since when its script runs, as its file says.
@@ -90,6 +92,7 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         State::Starting => Verdict::Status(JobStatus::Pending { why: "its nodes are being started".to_owned() }, false),
         State::Running | State::Suspended => facts.running(),
         State::Completing => match facts.exit {
+            Some(exit) if facts.is_certain(exit) && exit.signalled => Verdict::Status(facts.unexplained(), false),
             Some(exit) if facts.is_certain(exit) => {
                 Verdict::Status(facts.ended(Exit::Code(exit.status), None, Vec::new()), false)
             }
@@ -129,6 +132,9 @@ impl Facts<'_> {
                 return Verdict::Ask;
             }
             Some(exit) if !is_doubtful(exit) => return self.over(State::Completed),
+            Some(exit) if exit.signalled && self.last.is_none_or(|last| !last.state.is_final()) => {
+                return Verdict::Status(self.unexplained(), true);
+            }
             Some(_) => return self.over(self.last.map_or(State::Completed, |row| row.state)),
             None => {}
         }
@@ -154,6 +160,10 @@ impl Facts<'_> {
 
     /// It has ended, in this state.
     fn over(&self, state: State) -> Verdict {
+        if self.is_ending && self.exit.is_none() && state.is_final() {
+            // Its script found the tombstone: no file will come.
+            return Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause: self.cancelled() }, true);
+        }
         let requeue = self.handle.policy.requeue && state.may_be_requeued() && self.row.is_some();
         if requeue && self.over_for < REQUEUED {
             return Verdict::Same;
@@ -316,6 +326,12 @@ impl Facts<'_> {
     fn word(&self, state: State) -> String {
         let listed = self.row.or(self.last).filter(|row| row.state == state).map(|row| row.word.clone());
         listed.or_else(|| Some(self.record?.word.clone())).unwrap_or_else(|| format!("{state:?}").to_uppercase())
+    }
+
+    /// Something ended the script, and nobody says what: its status is not that of a program which ran to its end.
+    fn unexplained(&self) -> JobStatus {
+        let cause = format!("a signal ended the script of job {}{}, and its last state was not seen", self.id(), self.place());
+        JobStatus::Gone { why: Disruption::Deleted, cause }
     }
 
     fn cancelled(&self) -> String {

@@ -79,6 +79,7 @@ fn facts(handle: &Handle) -> Facts<'_> {
         last: None,
         record: None,
         exit: None,
+        is_ending: false,
         over_memory: None,
         runner: None,
         age: SECOND,
@@ -256,7 +257,8 @@ fn a_script_that_was_signalled_ends_as_slurm_says() {
         (said("COMPLETING", 143, true, 1, false), "running"),
         (said("COMPLETING", 137, false, 1, false), "running"),
         (said("COMPLETING", 0, true, 1, false), "running"),
-        (said("COMPLETING", 143, true, 6, false), "exit status 143"),
+        (said("COMPLETING", 143, true, 6, false), "deleted"),
+        (said("COMPLETING", 137, false, 6, false), "exit status 137"),
         (said("PREEMPTED", 143, true, 1, false), "preempted"),
         (said("CANCELLED", 0, true, 1, true), "deleted"),
         (said("CANCELLED", 0, false, 1, true), "exit status 0"),
@@ -265,6 +267,42 @@ fn a_script_that_was_signalled_ends_as_slurm_says() {
     ];
     for (said, expected) in rows {
         assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn a_script_that_was_signalled_does_not_pass_because_its_last_state_was_missed() {
+    let handle = Handle { id: Some("12".to_owned()), ..Handle::default() };
+    let vanished = |last: &str, signalled, accounting, over_for| {
+        let (exit, last) = (ExitFile { signalled, ..exit(0) }, row(last));
+        let facts = Facts { last: Some(&last), exit: Some(&exit), accounting, over_for, ..facts(&handle) };
+        match judge(&facts) {
+            Verdict::Status(JobStatus::Gone { cause, .. }, true) => cause,
+            Verdict::Status(JobStatus::Ended(ending), true) => ending.exits[0].exit.to_string(),
+            other => format!("{other:?}"),
+        }
+    };
+    let unexplained = "a signal ended the script of job 12 on n1 and 1 more, and its last state was not seen";
+    assert_eq!(vanished("COMPLETING", true, false, SECOND), unexplained);
+    assert_eq!(vanished("COMPLETING", true, true, SECOND), "Ask");
+    assert_eq!(vanished("COMPLETING", true, true, SECOND * 10), unexplained);
+    assert_eq!(vanished("COMPLETED", true, false, SECOND), "exit status 0");
+    assert_eq!(vanished("COMPLETING", false, false, SECOND), "exit status 0");
+}
+
+#[test]
+fn of_a_job_that_is_cleaned_up_no_exit_file_is_waited_for() {
+    let handle = Handle::default();
+    let verdict = |word: &str, is_ending| {
+        let row = row(word);
+        judge(&Facts { row: Some(&row), is_ending, ..facts(&handle) })
+    };
+    assert_eq!(verdict("COMPLETED", false), Verdict::Same);
+    for word in ["COMPLETED", "CANCELLED", "FAILED", "PREEMPTED"] {
+        assert!(matches!(verdict(word, true), Verdict::Status(JobStatus::Gone { .. }, true)), "{word}");
+    }
+    for word in ["RUNNING", "COMPLETING", "PENDING"] {
+        assert!(!matches!(verdict(word, true), Verdict::Status(_, true)), "{word}");
     }
 }
 
