@@ -281,7 +281,7 @@ fn attach_goes_on_with_the_rounds_of_the_session() {
     sandbox.write("site.yaml", SITE);
     let args = ["-C", "site.yaml", "--system", "site", "-c", "check.yaml", "-r", "--max-retries", "1", "--exec-policy", "serial"];
     // The fourth result is that of the second round's first case.
-    for step in ["result-stored:2", "result-stored:3", "running:4", "result-stored:4"] {
+    for step in ["result-stored:2", "result-stored:3", "launch-stored:4", "result-stored:4"] {
         let _ = std::fs::remove_file(sandbox.path("flaky"));
         let mut command = sandbox.command(&args);
         let output = command.env("MARKS", sandbox.path("")).env("RFM_CRASH_AT", step).output().expect("the binary runs");
