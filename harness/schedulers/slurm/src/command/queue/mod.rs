@@ -12,12 +12,15 @@
 //! Where a site takes no more jobs, or nobody answers, one launch asks for all. Limits on jobs count those of a partition, an
 //! account and a QOS: others are let through. An own job that ends makes room: as many jobs as there were at the last refusal are
 //! let through at once.
+//!
+//! A thousand launches may wait, and each sbatch is news for two of them at most: who is next, and who looks for room from now on.
 
 use muster_core::case::Identifier;
 use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
     fmt,
+    sync::Arc,
     time::Duration,
 };
 use tokio::{
@@ -69,7 +72,6 @@ pub(crate) enum Delay {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    changed: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -91,6 +93,8 @@ struct Waiting {
     /// Its launch waits; else it has returned, and may come back.
     is_present: bool,
     since: Instant,
+    /// It may be its turn, or it looks for room from now on.
+    news: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -121,18 +125,29 @@ impl fmt::Debug for Own {
 }
 
 impl State {
-    /// Gives it the turn, or says why not.
-    fn ask(&mut self, who: &Identifier, now: Instant, own_jobs: bool) -> Result<(), Delay> {
-        self.own.retain(|own| !(own.is_over)());
-        let is_free = !self.busy && self.away.as_ref().is_none_or(|away| away.is_due(now));
-        let first = self.waiting.iter().find(|waiting| waiting.is_present && self.lets_in(&waiting.limits, now, own_jobs));
-        if is_free && first.is_some_and(|first| first.who == *who) {
-            self.busy = true;
-            return Ok(());
+    /// Gives it the turn if it is the next.
+    fn ask(&mut self, who: &Identifier, now: Instant, own_jobs: bool) -> bool {
+        // Only where a site is full it matters which own jobs have ended.
+        if !self.full.is_empty() {
+            self.forget_ended();
         }
-        Err(self.delay(who))
+        let is_next = self.next(now, own_jobs).is_some_and(|next| next.who == *who);
+        self.busy |= is_next;
+        is_next
     }
 
+    /// Who may submit now.
+    fn next(&self, now: Instant, own_jobs: bool) -> Option<&Waiting> {
+        let is_free = !self.busy && self.away.as_ref().is_none_or(|away| away.is_due(now));
+        let mut present = self.waiting.iter().filter(|waiting| waiting.is_present && is_free);
+        present.find(|waiting| self.lets_in(&waiting.limits, now, own_jobs))
+    }
+
+    fn forget_ended(&mut self) {
+        self.own.retain(|own| !(own.is_over)());
+    }
+
+    /// Why it has no turn.
     fn delay(&self, who: &Identifier) -> Delay {
         let full = self.waiting.iter().find(|waiting| waiting.who == *who).and_then(|waiting| self.full.get(&waiting.limits));
         match (&self.away, full) {
@@ -160,19 +175,22 @@ impl State {
     }
 
     /// The first of its limits looks for own jobs that have ended; the others wait for news.
-    fn looks(&self, who: &Identifier, limits: &LimitKey) -> bool {
-        self.waiting.iter().find(|waiting| waiting.is_present && waiting.limits == *limits).is_some_and(|first| first.who == *who)
+    fn looks(&self, limits: &LimitKey) -> Option<&Waiting> {
+        self.waiting.iter().find(|waiting| waiting.is_present && waiting.limits == *limits)
     }
 
-    fn enter(&mut self, who: &Identifier, limits: &LimitKey, is_first: bool, now: Instant) {
+    /// Returns where its news come.
+    fn enter(&mut self, who: &Identifier, limits: &LimitKey, is_first: bool, now: Instant) -> Arc<Notify> {
         self.waiting.retain(|waiting| waiting.is_present || now < waiting.since + GIVEN_UP);
         if let Some(known) = self.waiting.iter_mut().find(|waiting| waiting.who == *who) {
             known.is_present = true;
-            return;
+            return Arc::clone(&known.news);
         }
-        let new = Waiting { who: who.clone(), limits: limits.clone(), is_present: true, since: now };
+        let news = Arc::new(Notify::new());
+        let new = Waiting { who: who.clone(), limits: limits.clone(), is_present: true, since: now, news: Arc::clone(&news) };
         let at = if is_first { 0 } else { self.waiting.len() };
         self.waiting.insert(at, new);
+        news
     }
 
     fn leave(&mut self, who: &Identifier) {
@@ -188,7 +206,7 @@ impl State {
 
     fn let_in(&mut self, limits: &LimitKey, is_over: Box<dyn Fn() -> bool + Send>) {
         self.away = None;
-        self.own.retain(|own| !(own.is_over)());
+        self.forget_ended();
         // There is more room than at the last refusal.
         if self.full.get(limits).is_some_and(|full| self.own(limits) >= full.own) {
             self.full.remove(limits);
@@ -198,6 +216,7 @@ impl State {
 
     fn refused(&mut self, limits: &LimitKey, why: String, now: Instant) {
         self.away = None;
+        self.forget_ended();
         let own = self.own(limits);
         self.full.insert(limits.clone(), Full { why, own, asked: now });
     }
@@ -226,25 +245,22 @@ impl Queue {
         own_jobs: impl Fn() -> bool,
     ) -> Result<Turn<'_>, Delay> {
         let until = Instant::now() + patience;
-        self.state.lock().enter(who, limits, is_first, Instant::now());
+        let news = self.state.lock().enter(who, limits, is_first, Instant::now());
         let mut turn = Turn { queue: self, who: who.clone(), limits: limits.clone(), is_held: false, was_unsubmitted: false };
         loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            changed.as_mut().enable();
             let (now, own_jobs) = (Instant::now(), own_jobs());
-            let (answer, looks) = {
+            let looks = {
                 let mut state = self.state.lock();
-                (state.ask(who, now, own_jobs), state.looks(who, limits))
-            };
-            match answer {
-                Ok(()) => {
+                if state.ask(who, now, own_jobs) {
                     turn.is_held = true;
                     return Ok(turn);
                 }
-                Err(delay) if now >= until => return Err(delay),
-                Err(_) => _ = timeout_at(if looks { until.min(now + LOOK) } else { until }, changed).await,
-            }
+                if now >= until {
+                    return Err(state.delay(who));
+                }
+                state.looks(limits).is_some_and(|first| first.who == *who)
+            };
+            _ = timeout_at(if looks { until.min(now + LOOK) } else { until }, news.notified()).await;
         }
     }
 
@@ -325,12 +341,15 @@ impl Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock();
-        state.pauses(&self.who, Instant::now());
+        let now = Instant::now();
+        state.pauses(&self.who, now);
         if self.is_held {
             state.busy = false;
         }
-        drop(state);
-        self.queue.changed.notify_waiters();
+        // Whether own jobs run is not known here: who looks asks again in time.
+        for waiting in [state.next(now, false), state.looks(&self.limits)].into_iter().flatten() {
+            waiting.news.notify_one();
+        }
     }
 }
 

@@ -66,6 +66,28 @@ async fn a_slow_sbatch_makes_no_launch_exceed_its_limit_and_the_first_come_is_th
     assert!(*longest.lock() <= PATIENCE, "{longest:?}");
 }
 
+/// 500 launches that wait: each asks when it comes, when it looks, and when it is its turn; not with each sbatch.
+#[tokio::test(start_paused = true)]
+async fn a_submission_is_no_news_for_all_that_wait() {
+    let (queue, asked) = (Queue::default(), AtomicUsize::new(0));
+    let (limits, launches) = (key(""), 500);
+    let ask = || {
+        asked.fetch_add(1, Relaxed);
+        false
+    };
+    let one = |who: usize| {
+        let (queue, limits) = (&queue, &limits);
+        async move {
+            let turn = queue.turn(&id(who), limits, false, PATIENCE, ask).await.unwrap();
+            sleep(Duration::from_millis(5)).await;
+            turn.let_in(|| false);
+        }
+    };
+    futures_util::future::join_all((0..launches).map(one)).await;
+    let asked = asked.load(Relaxed);
+    assert!(asked <= 3 * launches, "{asked}");
+}
+
 /// A site with so many places, and what it was asked.
 struct Site {
     places: usize,
