@@ -1,7 +1,5 @@
-//! The log of a job: a file in the stage folder, which a node writes.
-//!
-//! It begins with the framing of the stdout contract, so that the file is the assembled stdout, and its first bytes show a truncation.
-//! It is whole when the job has ended and it has the bytes that the job's script has counted: a file server may show them later.
+//! The log of a job: a file in the stage folder, which a node writes. It is whole when the job has ended and it has the bytes that the
+//! job's script has counted: a file server may show them later.
 
 use crate::{
     files::{SECTION, framing},
@@ -17,14 +15,9 @@ use muster_core::{
     },
 };
 use muster_host::files::open_regular;
-use muster_stage::blocking;
+use muster_stage::{blocking, log as stage_log};
 use muster_text::time::{Timestamp, format_duration};
-use std::{
-    io::{self, ErrorKind, Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},
@@ -32,13 +25,9 @@ use tokio::{
 
 /// How often the file is looked at for who reads it while it grows.
 const LIVE_POLL: Duration = Duration::from_secs(1);
-/// The most that one chunk of it has.
-const LIVE_BYTES: u64 = 64 << 10;
 /// How often a file is looked at that is not whole.
 const LATE_POLL: Duration = Duration::from_millis(500);
 
-const TRUNCATED: &str = "the job truncated its log, as `> /dev/stderr` and `tee /dev/stderr` do: write `>&2` or `tee -a`";
-const REPLACED: &str = "the job put something that is not a regular file in the place of its log";
 const REMOVED: &str = "the job removed its log, or the node has never written it";
 
 type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
@@ -83,27 +72,11 @@ async fn send(cluster: &Arc<Cluster>, job: &Job, live: bool, sender: &Sender) ->
     let tracked = cluster.tracked(job);
     let is_ended = matches!(status, JobStatus::Ended(_));
     let late = if is_ended { await_whole(job, tracked.as_deref(), sender).await } else { None };
-    let (path, expected) = (job.stage.join(LOG_FILE), framing(&job.identifier));
-    let measured = {
-        let path = path.clone();
-        blocking(move || measure(&path, expected.as_bytes())).await
-    };
-    let gap = |why: String| Chunk::Gap { section: SECTION.to_owned(), why };
-    match measured {
-        Ok((start, len)) => {
-            if start == 0 {
-                say(sender, gap(TRUNCATED.to_owned())).await;
-            }
-            if let Some(why) = late {
-                say(sender, gap(why)).await;
-            }
-            say(sender, Chunk::File { section: SECTION.to_owned(), path, start, len }).await;
-        }
-        Err(error) if error.kind() == ErrorKind::InvalidInput => say(sender, gap(REPLACED.to_owned())).await,
-        Err(error) if error.kind() == ErrorKind::NotFound => say(sender, gap(REMOVED.to_owned())).await,
-        Err(error) => return Err(SchedulerError::new(Class::Infra, format!("read {}", path.display()), error)),
+    let job = job.clone();
+    let chunks = blocking(move || stage_log::chunks(&job, SECTION, &framing(&job.identifier), late, REMOVED)).await?;
+    for chunk in chunks {
+        say(sender, chunk).await;
     }
-    say(sender, Chunk::End { section: SECTION.to_owned() }).await;
     Ok(())
 }
 
@@ -137,17 +110,16 @@ async fn until(cluster: &Arc<Cluster>, job: &Job, holds: impl Fn(&JobStatus) -> 
 /// Tells what is added to the log, until the job has ended.
 async fn follow(cluster: &Arc<Cluster>, job: &Job, sender: &Sender) -> Result<JobStatus, SchedulerError> {
     let mut ended = Box::pin(until(cluster, job, is_over));
-    let (path, framing) = (job.stage.join(LOG_FILE), framing(&job.identifier));
     let mut at = 0;
     loop {
         let over = timeout(LIVE_POLL, &mut ended).await.ok();
         loop {
-            let (path, framing) = (path.clone(), framing.clone());
+            let job = job.clone();
             // Nothing to read: the end of the job names what is wrong with its log.
-            let added = blocking(move || added(&path, framing.as_bytes(), at)).await.unwrap_or_default();
-            let Some((from, data)) = added else { break };
+            let added = blocking(move || stage_log::added(&job, SECTION, &framing(&job.identifier), at)).await;
+            let Ok(Some(Chunk::Live { section, at: from, data })) = added else { break };
             at = from + data.len() as u64;
-            say(sender, Chunk::Live { section: SECTION.to_owned(), at: from, data }).await;
+            say(sender, Chunk::Live { section, at: from, data }).await;
         }
         if let Some(status) = over {
             return status;
@@ -178,37 +150,13 @@ async fn await_whole(job: &Job, tracked: Option<&Tracked>, sender: &Sender) -> O
 }
 
 /// Opening a file asks its server; its folder shows it again if it was hidden.
-fn size(path: &PathBuf) -> u64 {
-    let length = |path: &PathBuf| open_regular(path).and_then(|file| file.metadata()).map(|about| about.len());
+fn size(path: &Path) -> u64 {
+    let length = |path: &Path| open_regular(path).and_then(|file| file.metadata()).map(|about| about.len());
     let again = |_| {
         let _ = path.parent().and_then(|folder| std::fs::read_dir(folder).ok()).map(Iterator::count);
         length(path)
     };
     length(path).or_else(again).unwrap_or_default()
-}
-
-/// What was added to a section after its first `at` bytes, and where; `None`: nothing. A section that was truncated begins again.
-fn added(path: &Path, framing: &[u8], at: u64) -> io::Result<Option<(u64, Vec<u8>)>> {
-    let (start, len) = measure(path, framing)?;
-    let at = if at > len { 0 } else { at };
-    if at == len {
-        return Ok(None);
-    }
-    let mut file = open_regular(path)?;
-    file.seek(SeekFrom::Start(start + at))?;
-    let mut data = Vec::new();
-    file.take((len - at).min(LIVE_BYTES)).read_to_end(&mut data)?;
-    Ok(Some((at, data)).filter(|(_, data)| !data.is_empty()))
-}
-
-/// Where the section begins and how long it is; it begins at 0 if the framing is gone.
-fn measure(path: &Path, framing: &[u8]) -> io::Result<(u64, u64)> {
-    let mut file = open_regular(path)?;
-    let size = file.metadata()?.len();
-    let mut head = vec![0; framing.len()];
-    let is_whole = file.read_exact(&mut head).is_ok() && head == framing;
-    let start = if is_whole { framing.len() as u64 } else { 0 };
-    Ok((start, size - start))
 }
 
 #[cfg(test)]
@@ -220,18 +168,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
-        assert_eq!(measure(&path, b"x").unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert!(added(&path, b"x", 0).is_err());
         assert_eq!(size(&path), 0);
-    }
-
-    #[test]
-    fn a_section_begins_after_the_framing_unless_that_is_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
-        for (content, expected) in [("ID\nhello", (3, 5)), ("hello", (0, 5)), ("", (0, 0)), ("ID\n", (3, 0))] {
-            std::fs::write(&path, content).unwrap();
-            assert_eq!(measure(&path, b"ID\n").unwrap(), expected, "{content:?}");
-        }
     }
 }

@@ -5,6 +5,8 @@ use muster_core::job::{
     scheduler::{Ending, Exit, Job},
     stage_folder,
 };
+use muster_host::files::open_regular;
+use std::io;
 
 /// Why the program of a job that is over was never started: its script could not load a module, say. Then there is nothing
 /// to judge, whatever statuses the check allows.
@@ -12,6 +14,6 @@ pub async fn fault(job: &Job, ending: &Ending) -> Option<String> {
     // What passes need not be asked.
     ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;
     let path = job.stage.join(stage_folder::FAULT_FILE);
-    let text = blocking(move || std::fs::read_to_string(path)).await.ok()?;
+    let text = blocking(move || open_regular(&path).and_then(io::read_to_string)).await.ok()?;
     Some(text.trim_end().to_owned())
 }

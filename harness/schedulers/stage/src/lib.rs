@@ -3,11 +3,13 @@
 //! ```text
 //! copy       `sourcesdir` in a stage folder       threads    who copies, how many at once and for how long
 //! fault      why a program did not start          blocking   work on files, away from everything else
+//! log        the section in the file of a log
 //! ```
 
 mod blocking;
 mod copy;
 mod fault;
+pub mod log;
 mod threads;
 
 pub use blocking::blocking;
