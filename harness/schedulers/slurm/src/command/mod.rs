@@ -10,7 +10,10 @@ pub(crate) use queue::{Delay, LONG_PATIENCE, LimitKey, PATIENCE, Queue, Turn};
 use crate::plan::Place;
 use muster_core::error::{Class, SchedulerError};
 use muster_text::shell;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::{
+    fs::{Access, access},
+    process::{Pid, Signal, kill_process_group},
+};
 use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
@@ -185,7 +188,7 @@ impl Commands {
 
     fn command(&self, program: &'static str, words: &[String], environment: &HashMap<OsString, OsString>) -> Command {
         let Some((first, rest)) = self.place.via.split_first() else {
-            let mut command = Command::new(program);
+            let mut command = Command::new(located(program, environment.get(OsStr::new("PATH"))));
             command.args(words).env_clear().envs(environment);
             return command;
         };
@@ -200,6 +203,14 @@ impl Commands {
     pub(crate) fn cluster(&self) -> Vec<String> {
         self.place.cluster.iter().flat_map(|cluster| ["-M".to_owned(), cluster.clone()]).collect()
     }
+}
+
+/// The file of a program. The standard library forks if it has to search another PATH than its own, and that copies the page tables of
+/// a harness with a thousand jobs for each command; a file it starts at once.
+fn located(program: &'static str, path: Option<&OsString>) -> PathBuf {
+    let folders = path.map(std::env::split_paths).into_iter().flatten();
+    let is_program = |file: &PathBuf| access(file, Access::EXEC_OK).is_ok() && file.is_file();
+    folders.map(|folder| folder.join(program)).find(is_program).unwrap_or_else(|| program.into())
 }
 
 /// A process group that is killed unless its leader was reaped.

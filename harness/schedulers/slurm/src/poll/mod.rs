@@ -49,7 +49,7 @@ use tokio::{
 
 /// How often new exit files are looked for while the queue changes, and while it does not.
 const HINTS: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
-/// No more of them at once.
+/// No more of them at once: of more jobs, only those that run.
 const MOST_HINTS: usize = 100;
 /// Nodes change slowly, and sinfo shows all of them.
 const NODES: Duration = Duration::from_mins(1);
@@ -323,12 +323,14 @@ impl Cluster {
         }
     }
 
-    /// The jobs whose exit files are looked for: those that wait come last.
+    /// The jobs whose exit files are looked for.
     fn unseen(&self) -> Vec<Arc<Tracked>> {
         let mut jobs = self.active();
         jobs.retain(|job| !job.has_exit_hint());
-        jobs.sort_by_cached_key(|job| job.is_waiting());
-        jobs.truncate(MOST_HINTS);
+        if jobs.len() > MOST_HINTS {
+            jobs.retain(|job| !job.is_waiting());
+            jobs.truncate(MOST_HINTS);
+        }
         jobs
     }
 

@@ -1,11 +1,14 @@
 //! Reading what jobs have left in their stage folders: a folder that does not answer holds up its own job alone.
 
 use super::Tracked;
+use parking_lot::Mutex;
 use std::{path::Path, sync::Arc, time::Duration};
-use tokio::{sync::mpsc, task::spawn_blocking, time::timeout};
+use tokio::{sync::Notify, task::spawn_blocking, time::timeout};
 
 /// A folder that has not answered after this time is passed over until it does.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is looked whether folders answer.
+const LOOK: Duration = Duration::from_millis(250);
 /// With so many folders that do not answer, the file server is away: no more threads wait for it.
 const MOST_SILENT: usize = 3;
 
@@ -18,24 +21,43 @@ pub(super) async fn read_each<T: Send + 'static>(jobs: &[Arc<Tracked>], read: fn
         if rest.is_empty() {
             break;
         }
-        let (sender, mut receiver) = mpsc::unbounded_channel();
-        let batch = rest.clone();
+        let batch = Arc::new(Batch { read: Mutex::default(), done: Notify::new() });
+        let (jobs, shared) = (rest.clone(), Arc::downgrade(&batch));
         spawn_blocking(move || {
-            for job in batch {
+            for job in jobs {
+                let value = job.reading(|| read(job.stage()));
                 // Nobody listens any more: this one took too long.
-                if sender.send(job.reading(|| read(job.stage()))).is_err() {
-                    return;
-                }
+                let Some(batch) = shared.upgrade() else { return };
+                batch.read.lock().push(value);
             }
+            shared.upgrade().inspect(|batch| batch.done.notify_one());
         });
-        let before = found.len();
-        while let Ok(Some(read)) = timeout(PATIENCE, receiver.recv()).await {
-            found.push((Arc::clone(&rest[found.len() - before]), read));
-        }
+        batch.until_silent().await;
+        let read: Vec<T> = std::mem::take(&mut batch.read.lock());
+        drop(batch);
         // The next one does not answer, or there is none.
-        rest.drain(..(found.len() - before + 1).min(rest.len()));
+        let mut passed = rest.drain(..(read.len() + 1).min(rest.len()));
+        found.extend(read.into_iter().zip(&mut passed).map(|(value, job)| (job, value)));
     }
     found
+}
+
+/// What a thread has read so far. One that is woken for each job costs more than the reading.
+struct Batch<T> {
+    read: Mutex<Vec<T>>,
+    done: Notify,
+}
+
+impl<T> Batch<T> {
+    /// Until all is read, or for some time nothing more is.
+    async fn until_silent(&self) {
+        let (mut before, mut silent) = (0, Duration::ZERO);
+        while silent < PATIENCE && timeout(LOOK, self.done.notified()).await.is_err() {
+            let count = self.read.lock().len();
+            silent = if count == before { silent + LOOK } else { Duration::ZERO };
+            before = count;
+        }
+    }
 }
 
 #[cfg(test)]
