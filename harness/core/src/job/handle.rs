@@ -11,17 +11,17 @@ use std::{
 
 /// Objects and uids, a pid and its start time, instance ids: JSON that is stored, and what its scheduler has read of it.
 ///
-/// A scheduler asks for it with every call. It is read once, however often it is asked for.
+/// A scheduler asks for it with every call. It is read once, however often it is asked for, and copies share it.
 #[derive(Clone, Default)]
 pub struct JobHandle {
-    value: Value,
+    value: Arc<Value>,
     read: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl JobHandle {
     /// What a scheduler has found out. Something without a JSON form is null.
     pub fn of<T: Serialize + Send + Sync + 'static>(own: T) -> Self {
-        let value = serde_json::to_value(&own).unwrap_or_default();
+        let value = Arc::new(serde_json::to_value(&own).unwrap_or_default());
         Self { value, read: OnceLock::from(Arc::new(own) as Arc<dyn Any + Send + Sync>) }
     }
 
@@ -33,7 +33,7 @@ impl JobHandle {
         if let Some(Ok(own)) = self.read.get().map(|own| Arc::clone(own).downcast()) {
             return Ok(own);
         }
-        let own = Arc::new(T::deserialize(&self.value)?);
+        let own = Arc::new(T::deserialize(&*self.value)?);
         // Another thread may have been faster. Both have read the same.
         let _ = self.read.set(Arc::clone(&own) as Arc<dyn Any + Send + Sync>);
         Ok(own)
@@ -41,7 +41,7 @@ impl JobHandle {
 
     /// As it is stored.
     pub fn into_value(self) -> Value {
-        self.value
+        Arc::unwrap_or_clone(self.value)
     }
 }
 
@@ -55,7 +55,7 @@ impl Deref for JobHandle {
 
 impl From<Value> for JobHandle {
     fn from(value: Value) -> Self {
-        Self { value, read: OnceLock::new() }
+        Self { value: Arc::new(value), read: OnceLock::new() }
     }
 }
 

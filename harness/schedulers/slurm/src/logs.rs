@@ -34,14 +34,25 @@ type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
 
 /// The chunks of a job's log.
 pub(crate) fn log(cluster: Result<Arc<Cluster>, SchedulerError>, job: &Job, live: bool) -> Chunks<'static> {
-    let (sender, receiver) = mpsc::channel(16);
     let job = job.clone();
+    let begun = async move {
+        let cluster = cluster?;
+        let status = until(&cluster, &job, |status| !matches!(status, JobStatus::NotSeen | JobStatus::Pending { .. })).await?;
+        Ok((cluster, job, status))
+    };
+    // Thousands of jobs wait for hours: what sends is made when they run.
+    let chunks = move |begun| match begun {
+        Ok((cluster, job, status)) => sent(cluster, job, status, live),
+        Err(error) => Box::pin(stream::iter([Err(error)])),
+    };
+    Box::pin(stream::once(begun).flat_map(chunks))
+}
+
+/// The chunks of a job that runs, or has ended.
+fn sent(cluster: Arc<Cluster>, job: Job, status: JobStatus, live: bool) -> Chunks<'static> {
+    let (sender, receiver) = mpsc::channel(16);
     let sending = async move {
-        let sent = match cluster {
-            Ok(cluster) => send(&cluster, &job, live, &sender).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = sent {
+        if let Err(error) = send(&cluster, &job, status, live, &sender).await {
             // Nobody listens any more, or it is told.
             let _ = sender.send(Err(error)).await;
         }
@@ -57,8 +68,13 @@ async fn say(sender: &Sender, chunk: Chunk) {
     let _ = sender.send(Ok(chunk)).await;
 }
 
-async fn send(cluster: &Arc<Cluster>, job: &Job, live: bool, sender: &Sender) -> Result<(), SchedulerError> {
-    let mut status = until(cluster, job, |status| !matches!(status, JobStatus::NotSeen | JobStatus::Pending { .. })).await?;
+async fn send(
+    cluster: &Arc<Cluster>,
+    job: &Job,
+    mut status: JobStatus,
+    live: bool,
+    sender: &Sender,
+) -> Result<(), SchedulerError> {
     if live && matches!(status, JobStatus::Running { .. }) {
         say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
         status = follow(cluster, job, sender).await?;

@@ -245,9 +245,10 @@ impl Attempt<'_> {
         Ok(Some(launched))
     }
 
-    /// The job with what its launch has found out.
+    /// The job with what its launch has found out. Its script is in the stage folder.
     fn known(&self, id: String, launched: Timestamp, doubtful: bool) -> Job {
-        let handle = Handle { id: Some(id), launched: Some(launched), doubtful, ..(*self.handle).clone() };
+        let script = String::new();
+        let handle = Handle { id: Some(id), launched: Some(launched), doubtful, script, ..(*self.handle).clone() };
         self.job.with(JobHandle::of(handle))
     }
 }

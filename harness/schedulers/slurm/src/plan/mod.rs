@@ -47,7 +47,7 @@ pub(crate) struct Handle {
     /// Variables taken over from the harness' own environment.
     #[serde(default)]
     pub pass_env: Vec<String>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Policy::is_default")]
     pub policy: Policy,
     /// `--partition`, if one is named.
     #[serde(default)]

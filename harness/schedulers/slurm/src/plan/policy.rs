@@ -34,6 +34,12 @@ pub(crate) struct Policy {
     pub resubmit: Vec<String>,
 }
 
+impl Policy {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {

@@ -229,6 +229,7 @@ pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String
     // Newer versions of srun pass over what sbatch was asked for.
     script.push_str("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n");
     script.push_str(text.strip_prefix("#!/bin/sh\n").unwrap_or(text));
+    script.shrink_to_fit();
     script
 }
 

@@ -111,7 +111,8 @@ impl Attempt<'_> {
                     let now = clock::now();
                     record.result.times.launched = Some(now);
                     self.job = Arc::new(job);
-                    plan.render = None;
+                    // Thousands of cases wait for hours: what was planned is not needed twice.
+                    (plan.job, plan.render) = (Arc::clone(&self.job), None);
                     self.mark_may_exist();
                     if let Some(store) = &self.context.store {
                         store.launched(&self.job, now);
