@@ -17,3 +17,27 @@ pub async fn fault(job: &Job, ending: &Ending) -> Option<String> {
     let text = blocking(move || open_regular(&path).and_then(io::read_to_string)).await.ok()?;
     Some(text.trim_end().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_job::job;
+    use muster_core::job::scheduler::SectionExit;
+    use std::process::Command;
+
+    #[tokio::test]
+    async fn a_pipe_in_the_place_of_the_file_is_not_waited_for() {
+        let (_folder, job) = job();
+        let exit = Exit::Code(stage_folder::FAULT_STATUS);
+        let ending = Ending {
+            exits: vec![SectionExit { section: String::new(), section_id: None, node: None, exit }],
+            ..Ending::default()
+        };
+        let path = job.stage.join(stage_folder::FAULT_FILE);
+        std::fs::write(&path, "module load gcc failed\n").unwrap();
+        assert_eq!(fault(&job, &ending).await.as_deref(), Some("module load gcc failed"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert_eq!(fault(&job, &ending).await, None);
+    }
+}

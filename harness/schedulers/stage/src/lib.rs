@@ -10,6 +10,8 @@ mod blocking;
 mod copy;
 mod fault;
 pub mod log;
+#[cfg(test)]
+mod test_job;
 mod threads;
 
 pub use blocking::blocking;

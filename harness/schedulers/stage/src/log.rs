@@ -83,27 +83,10 @@ fn measure(path: &Path, framing: &str) -> io::Result<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_core::{
-        case::{Identifier, SessionId},
-        job::handle::JobHandle,
-    };
+    use crate::test_job::job;
     use std::process::Command;
-    use tempfile::TempDir;
 
     const FRAMING: &str = "FRAME\n";
-
-    fn job() -> (TempDir, Job) {
-        let folder = tempfile::tempdir().unwrap();
-        let job = Job {
-            identifier: Identifier::parse("aotugiob").unwrap(),
-            session: SessionId("s1".into()),
-            case: String::new(),
-            scheduler: "local".into(),
-            stage: folder.path().to_owned(),
-            handle: JobHandle::of(()),
-        };
-        (folder, job)
-    }
 
     /// What is said of a log: the place of its section, and the gaps.
     fn said(job: &Job, late: Option<&str>) -> (Option<(u64, u64)>, Vec<String>) {
