@@ -91,7 +91,8 @@ pub(crate) fn decide(reason: &str, never: &[String]) -> Decision {
     let holds = |(is, _): &&(Is, Decision)| match is {
         Is::Whole(name) => *name == first,
         Is::Begins(begin) => reason.starts_with(begin),
-        Is::Holds(part) => first.contains(part),
+        // Some reasons are sentences.
+        Is::Holds(part) => reason.contains(part),
         Is::Frames(begin, end) => first.starts_with(begin) && first.ends_with(end),
     };
     if never.iter().any(|own| own == first || own == reason) {
@@ -119,6 +120,7 @@ mod tests {
     fn what_can_never_start_is_told_from_what_is_only_busy() {
         let rows = [
             ("BadConstraints", Decision::Never),
+            ("uid 7001 not in group permitted to use this partition (closed). groups allowed: bob", Decision::Never),
             ("PartitionTimeLimit", Decision::Never),
             ("QOSMaxCpuPerJobLimit", Decision::Never),
             ("AssocMaxCpuPerJobLimit", Decision::Never),
