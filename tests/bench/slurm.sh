@@ -2,7 +2,7 @@
 # What does Muster add to what Slurm itself needs? On real Slurms of three nodes (tests/slurm/run: Linux, root):
 #   COUNT trivial jobs, all of them submitted at once, on 12 CPUs; the same script from a loop of sbatch; and ReFrame
 #   one job of SECONDS, with and without accounting: how often Slurm is asked
-#   32 jobs that run and 1,000 that wait: MINUTES of an hour, and what the hour costs
+#   32 jobs that run and 1,000 that wait: the first minute, MINUTES at the rate that follows, and what an hour costs
 #   bash tests/bench/slurm.sh [COUNT] [SECONDS] [MINUTES] [REPEAT]
 # Commands of Slurm are counted by programs of the same names on the PATH, in runs that are not timed; but for the hour.
 if [ -z "${MUSTER_SLURM:-}" ]; then
@@ -155,7 +155,8 @@ in_state() { squeue -h -u alice -t "$1" -o %A | wc -l; }
 
 # hour NAME: what a queue costs in which nothing happens.
 hour() {
-  local begun ready pid at rest own_ready own_end commands_ready commands_end asked_ready asked_end
+  local begun ready settled pid at rest own_ready own_settled own_end commands_ready commands_settled commands_end
+  local asked_ready asked_settled asked_end
   slurm_site "$((RUNNING + WAITING))" ", time_limit: 55m, max_pending_time: 5h, sched_options: { licenses: seat }"
   slurm_check "$((RUNNING + WAITING))" "sleep 3200"
   : >"$scratch/commands"
@@ -173,17 +174,23 @@ hour() {
   printf '%s jobs run and %s wait, %s\n' "$RUNNING" "$(in_state PD)" "$1"
   printf '  submitting them, %s s: %s s CPU of muster and %s s of the commands, %s squeue\n' "$(compute "$ready - $begun" 1)" \
     "$own_ready" "$commands_ready" "$asked_ready"
+  # The look for what has just started is more frequent than any later one.
+  sleep 60
+  settled=$(date +%s.%N) asked_settled=$(calls squeue)
+  read -r own_settled commands_settled <<<"$(spent "$pid")"
   sleep "$((minutes * 60))"
   at=$(date +%s.%N) asked_end=$(calls squeue)
   read -r own_end commands_end <<<"$(spent "$pid")"
-  printf '  the %s s after that: %s s CPU of muster and %s s of the commands, %s squeue\n' "$(compute "$at - $ready" 0)" \
-    "$(compute "$own_end - $own_ready" 2)" "$(compute "$commands_end - $commands_ready" 2)" "$((asked_end - asked_ready))"
-  # What is measured, and the rest of the hour at the rate of the second part.
-  rest="(3600 - ($ready - $begun)) / ($at - $ready)"
+  printf '  the minute after that: %s s CPU of muster and %s s of the commands, %s squeue\n' \
+    "$(compute "$own_settled - $own_ready" 2)" "$(compute "$commands_settled - $commands_ready" 2)" "$((asked_settled - asked_ready))"
+  printf '  the next %s s: %s s CPU of muster and %s s of the commands, %s squeue\n' "$(compute "$at - $settled" 0)" \
+    "$(compute "$own_end - $own_settled" 2)" "$(compute "$commands_end - $commands_settled" 2)" "$((asked_end - asked_settled))"
+  # What is measured of the begin, and the rest of the hour at the rate of the last part.
+  rest="(3600 - ($settled - $begun)) / ($at - $settled)"
   printf '  an hour, the rest at that rate: %s s CPU of muster (<= 5) and %s s of the commands, %s squeue (<= 400)\n' \
-    "$(compute "$own_ready + ($own_end - $own_ready) * $rest" 2)" \
-    "$(compute "$commands_ready + ($commands_end - $commands_ready) * $rest" 2)" \
-    "$(compute "$asked_ready + ($asked_end - $asked_ready) * $rest" 0)"
+    "$(compute "$own_settled + ($own_end - $own_settled) * $rest" 2)" \
+    "$(compute "$commands_settled + ($commands_end - $commands_settled) * $rest" 2)" \
+    "$(compute "$asked_settled + ($asked_end - $asked_settled) * $rest" 0)"
   printf '  peak memory of muster: %s MB (<= 60)\n' "$(peak "$pid")"
   : >"$scratch/commands"
   at=$(date +%s.%N)

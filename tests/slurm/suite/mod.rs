@@ -31,6 +31,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     controller::a_submission_whose_answer_is_lost_runs_once,
     controller::a_submission_that_takes_too_long_runs_once,
     controller::jobs_run_and_end_while_the_accounting_is_down,
+    controller::who_cancelled_a_job_is_known_although_the_accounting_is_late,
     limits::a_job_that_slurm_ends_at_its_own_time_limit_says_so,
     limits::a_job_that_uses_more_memory_than_it_may_says_how_much,
     clusters::a_job_of_a_user_runs_on_a_node_that_calls_itself_so,

@@ -7,7 +7,7 @@ use crate::{
         sandbox::{Place, outcome},
     },
 };
-use std::{thread::sleep, time::Duration};
+use std::{fs, thread::sleep, time::Duration};
 
 /// The job ends meanwhile; another waits for it.
 pub(crate) fn a_controller_that_hangs_for_half_a_minute_fails_no_case() {
@@ -106,4 +106,24 @@ pub(crate) fn jobs_run_and_end_while_the_accounting_is_down() {
     assert_eq!(ended.cases().len(), 3);
     cluster.start("slurmdbd");
     place.run(&["-n", "good"]).expect(0);
+}
+
+/// On a busy head node the accounting hears of an end seconds after the queue shows it. Only the accounting knows the user.
+pub(crate) fn who_cancelled_a_job_is_known_although_the_accounting_is_late() {
+    let place = Place::new(
+        Cluster::with_accounting(),
+        "latedbd",
+        "launcher: none",
+        "executable: sleep 100\nsanity: []\non_disruption: fail",
+    );
+    let late = place.file("late");
+    let path = place.stub("sacct", &format!("[ -e {} ] || exec /usr/bin/sacct \"$@\"", late.display()));
+    let running = place.start(place.command(&["-c", "c.check.yaml", "-r"]).env("PATH", path));
+    let job = place.job("RUNNING");
+    fs::write(&late, "").expect("a file");
+    place.cluster.run(User::Root, &["scancel", &job]);
+    // Of the questions at 0, 1 and 3 s, the controller answers the third.
+    sleep(Duration::from_secs(5));
+    fs::remove_file(&late).expect("a file that is there");
+    running.ended().expect_case(3, "disrupted{deleted}", &["cancelled by root"]);
 }

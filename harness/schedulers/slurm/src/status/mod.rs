@@ -203,7 +203,7 @@ impl Facts<'_> {
             (State::Preempted, _) => {
                 gone(Disruption::Preempted, format!("PREEMPTED by a job of higher priority{}", self.place()))
             }
-            (State::Cancelled, _) if self.record.is_none() && self.accounting && self.over_for < WHO => Verdict::Ask,
+            (State::Cancelled, _) if self.by_whom().is_none() && self.may_be_told_by_whom() => Verdict::Ask,
             (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
             (_, status) if self.over_memory.is_some() && status.is_none_or(is_signal) => done(self.out_of_memory()),
             (_, Some(status)) => done(self.ended(Exit::Code(status), None, vec![])),
@@ -335,9 +335,17 @@ impl Facts<'_> {
     }
 
     fn cancelled(&self) -> String {
-        let by = self.record.and_then(|record| record.word.strip_prefix("CANCELLED by ")).map(user);
-        let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+        let by = self.by_whom().map_or_else(String::new, |uid| format!(" by {}", user(uid)));
         format!("CANCELLED: job {} was cancelled{by}{}", self.id(), self.place())
+    }
+
+    /// Only the accounting knows the user. The controller, which is asked while that is late, does not.
+    fn by_whom(&self) -> Option<&str> {
+        self.record?.word.strip_prefix("CANCELLED by ")
+    }
+
+    fn may_be_told_by_whom(&self) -> bool {
+        self.accounting && !self.is_ending && self.over_for < WHO
     }
 }
 

@@ -210,10 +210,25 @@ fn the_accounting_says_who_took_a_job_away() {
             "Infra: job 12 did not start on n1 and 1 more: is /stage on a file system that the node sees?",
         ),
         (of(("RUNNING", (0, 0)), None), "Ask"),
+        // The controller has answered, since the accounting was late. It does not know who it was.
+        (of(("CANCELLED", (0, 15)), None), "Ask"),
+        (
+            Given { over_for: 10, ..of(("CANCELLED", (0, 15)), None) },
+            "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more",
+        ),
     ];
     for (given, expected) in rows {
         assert_eq!(line(&given), expected);
     }
+    let by_controller = (row("CANCELLED"), record("CANCELLED", (0, 15)), exit(143), Handle::default());
+    let facts = Facts {
+        row: Some(&by_controller.0),
+        record: Some(&by_controller.1),
+        exit: Some(&by_controller.2),
+        is_ending: true,
+        ..facts(&by_controller.3)
+    };
+    assert!(matches!(judge(&facts), Verdict::Status(JobStatus::Gone { .. }, true)), "Muster has cancelled it itself");
     let late = Given { over_for: 60, ..of(("FAILED", (7, 0)), None) };
     assert_eq!(line(&late), "over: exit status 7 on n1its exit file did not come: the status is Slurm's");
 }
