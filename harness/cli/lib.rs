@@ -54,7 +54,12 @@ fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error),
     };
-    let terminal = Terminal::new(&parsed.cli.output);
+    let aside = args::takes_stdout(&parsed.cli);
+    let terminal = Terminal::new(&parsed.cli.output, matches!(aside, Ok(true)));
+    if let Err(error) = aside {
+        terminal.error(&error);
+        return EXIT_USAGE;
+    }
     terminal.log_to_stderr();
     for unknown in args::unknown_variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned())) {
         terminal.note(&format!("warning: {unknown}"));

@@ -4,6 +4,7 @@
 
 mod author;
 mod convert;
+mod dash;
 mod foreign;
 mod parse;
 mod reports;
@@ -11,6 +12,7 @@ mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
+pub use dash::{is_dash, takes_stdout};
 pub use parse::{Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable};
 pub use reports::Reports;
 pub use rounds::Rounds;
@@ -28,8 +30,11 @@ use std::path::PathBuf;
     arg_required_else_help = true,
     subcommand_negates_reqs = true,
     args_conflicts_with_subcommands = false,
-    after_help = "Exit codes: 0 every case is fine; 1 at least one check failed; 2 wrong usage, mistakes in files or nothing selected; \
-                  3 a case could not run or an output could not be written; 130 interrupted.\nEvery long flag is also an environment variable, MUSTER_ and its name in capitals."
+    disable_help_flag = true,
+    disable_version_flag = true,
+    max_term_width = 80,
+    after_help = "All flags, examples and exit codes: `muster --help`",
+    after_long_help = EXAMPLES
 )]
 pub struct Cli {
     /// What to do; without a command, one of the actions below.
@@ -55,7 +60,49 @@ pub struct Cli {
     /// Which reports to write.
     #[command(flatten)]
     pub reports: Reports,
+    /// Print this page, or all (--help)
+    #[arg(short, long, action = ArgAction::Help, help_heading = "Output", global = true)]
+    help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = ArgAction::Version, help_heading = "Output")]
+    version: Option<bool>,
 }
+
+/// What users come to do, one command each. A test runs those that need no cluster.
+const EXAMPLES: &str = "\
+Examples:
+  What would run, and where:
+    muster -c checks/ -lC
+  What would be launched, without launching it:
+    muster -c checks/ --system cluster:gpu -n triad --dry-run
+  Run, with a table of all figures:
+    muster -c checks/ -r --performance-report
+  Every night: finish what was interrupted, and write reports:
+    muster -c checks/ -r --resume --report-junit junit.xml --report-html night.html
+  On each node that is available:
+    muster -c checks/ --system cluster:gpu -t node --distribute -r
+  Again, only what has failed in the newest session:
+    muster -c checks/ -r --restore-session --failed
+  Try a check against a log, without a cluster:
+    muster -c checks/ -n triad --rehearse triad.log -r
+  What ran, and one session with its failures:
+    muster results list
+    muster results show latest
+  Watch a session that runs elsewhere:
+    muster top
+  The rights that the checks need on a Kubernetes cluster:
+    muster -c checks/ --system cluster k8s role | kubectl apply -f -
+  Remove what killed sessions have left:
+    muster sweep --dry-run
+
+Exit codes:
+  0    every case is fine
+  1    at least one check failed
+  2    wrong usage, mistakes in files, or nothing selected
+  3    a case could not run, or an output could not be written
+  130  interrupted
+
+Every long flag is also an environment variable: MUSTER_ and its name in capitals.";
 
 impl Cli {
     /// What is set by its name, as `NAME=VALUE`, by the long flag.
@@ -68,7 +115,7 @@ impl Cli {
 /// Commands beside the actions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Show the settings in force and where each comes from
+    /// Show the settings in force, and where each comes from
     Config {
         #[command(subcommand)]
         what: ConfigCommand,
@@ -78,9 +125,13 @@ pub enum Command {
         #[command(subcommand)]
         what: ResultsCommand,
     },
-    /// Watch a session that runs elsewhere: what runs and where, why cases wait, what has failed
+    /// Watch a session that runs elsewhere
+    ///
+    /// What runs and where, why cases wait, what has failed.
     Top(TopArgs),
-    /// Continue a session whose process is gone: take over what runs, run the rest, report everything
+    /// Continue a session whose process is gone
+    ///
+    /// Takes over what runs, runs the rest, and reports everything.
     Attach {
         /// The session, or an unambiguous beginning of it; `latest` for the newest that was interrupted
         #[arg(default_value = "latest")]
@@ -98,7 +149,9 @@ pub enum Command {
         #[command(subcommand)]
         what: CheckCommand,
     },
-    /// Print the completions of a shell: `source <(muster completions bash)`
+    /// Print the completions of a shell
+    ///
+    /// To use them now: `source <(muster completions bash)`
     Completions {
         /// The shell
         #[arg(required_unless_present = "names")]
@@ -107,11 +160,17 @@ pub enum Command {
         #[arg(long, hide = true)]
         names: bool,
     },
-    /// Print the manual page: `muster man | man -l -`
+    /// Print the manual page
+    ///
+    /// To read it: `muster man | man -l -`
     Man,
-    /// Convert ReFrame's checks and site configurations to YAML, and list what could not be converted
+    /// Convert ReFrame's checks and site files to YAML
+    ///
+    /// Lists what could not be converted.
     Convert(ConvertArgs),
-    /// Measure this machine with a built-in kernel, as the shipped checks do
+    /// Measure this machine with a built-in kernel
+    ///
+    /// The shipped checks run these kernels.
     Kernel {
         #[command(subcommand)]
         kernel: muster_kernels::Kernel,
@@ -199,10 +258,12 @@ pub struct Action {
     #[arg(short, long, help_heading = "Actions")]
     pub run: bool,
     /// List the selected tests (T) or cases (C)
-    #[arg(short, long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
+    #[arg(short, long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", hide_possible_values = true, help_heading = "Actions")]
     pub list: Option<Listing>,
-    /// The same, with descriptions, tags, places and parameters
-    #[arg(short = 'L', long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", help_heading = "Actions")]
+    /// The same, with descriptions, tags and places
+    ///
+    /// Parameters, the scheduler and the file are shown, too.
+    #[arg(short = 'L', long, value_enum, value_name = "T|C", num_args = 0..=1, default_missing_value = "T", hide_possible_values = true, help_heading = "Actions")]
     pub list_detailed: Option<Listing>,
     /// Describe the selected cases as JSON
     #[arg(long, help_heading = "Actions")]
@@ -210,7 +271,9 @@ pub struct Action {
     /// List the tags of the selected cases
     #[arg(long, help_heading = "Actions")]
     pub list_tags: bool,
-    /// Print what would be launched, and launch nothing; `server` has the server validate it
+    /// Print what would be launched
+    ///
+    /// Nothing is launched. With `server` the server validates it.
     #[arg(
         long,
         value_enum,
@@ -222,7 +285,7 @@ pub struct Action {
         help_heading = "Actions"
     )]
     pub dry_run: Option<DryRun>,
-    /// Write a child pipeline for GitLab with a job for each case, and launch nothing
+    /// Write a child pipeline for GitLab with a job for each case, and launch nothing; `-` is standard output
     #[arg(long, value_name = "FILE", help_heading = "Actions")]
     pub ci_generate: Option<PathBuf>,
     /// With --ci-generate: N jobs, each with its share of the cases
@@ -262,42 +325,57 @@ pub struct Files {
     /// What partitions may name; not an argument.
     #[arg(skip)]
     pub schedulers: Schedulers,
-    /// A check file, or a folder that is searched for check.yaml and *.check.yaml [repeatable]
+    /// A check file, or a folder with checks [repeatable]
+    ///
+    /// A folder is searched for check.yaml and *.check.yaml.
     #[arg(short = 'c', long, value_name = "PATH", help_heading = "Files", global = true)]
     pub checkpath: Vec<PathBuf>,
     /// Search folders recursively (they always are; accepted for ReFrame's sake)
     #[arg(short = 'R', long, help_heading = "Files")]
     pub recursive: bool,
-    /// A site file, or a folder of them [repeatable; default: site-config/ beside the checks, then the built-in `local`]
+    /// A site file, or a folder [repeatable]
+    ///
+    /// By default those of the folder site-config/ beside the checks, then the built-in system `local`.
     #[arg(short = 'C', long, value_name = "PATH", help_heading = "Files", global = true)]
     pub config_file: Vec<PathBuf>,
-    /// Use this system, and only this partition of it if named
+    /// Use this system, and only this partition
     #[arg(long, value_name = "SYS[:PART]", help_heading = "Files", global = true)]
     pub system: Option<String>,
-    /// Set a variable or a key of a check, in all checks or in one [repeatable]
-    #[arg(short = 'S', long, value_name = "[CHECK.]VAR=VALUE", help_heading = "Files")]
+    /// Set a variable or a key [repeatable]
+    ///
+    /// In all checks that have it, or with CHECK.VAR=VALUE in one. Of a parameter it chooses a value.
+    #[arg(short = 'S', long, value_name = "VAR=VALUE", help_heading = "Files")]
     pub setvar: Vec<String>,
     /// Turn a variable into a parameter with these values [repeatable]
-    #[arg(short = 'P', long, value_name = "[CHECK.]VAR=V0,V1", help_heading = "Files")]
+    ///
+    /// In all checks that have it, or with CHECK.VAR=V0,V1 in one.
+    #[arg(short = 'P', long, value_name = "VAR=V0,V1", help_heading = "Files")]
     pub parameterize: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_field_names, reason = "`filter_expr` is the name of the flag")]
 pub struct Filter {
-    /// Only cases whose name matches this regex, or with this /HASH; `!` before it negates [repeatable: one must match]
+    /// Only cases with this name, or /HASH [repeatable]
+    ///
+    /// A regex that matches a part of the name; `!` before it negates. Of several, one must match.
     #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
     pub name: Vec<String>,
-    /// Not the cases whose name matches this regex [repeatable]
+    /// Not the cases with this name [repeatable]
     #[arg(short = 'x', long, value_name = "REGEX", help_heading = "Filters")]
     pub exclude: Vec<String>,
-    /// Only cases with a tag that matches this regex; `!` before it negates [repeatable: all must match]
+    /// Only cases with this tag [repeatable]
+    ///
+    /// A regex that matches a part of a tag; `!` before it negates. Of several, all must match.
     #[arg(short, long, value_name = "REGEX", help_heading = "Filters")]
     pub tag: Vec<String>,
     /// Not the cases with a tag that matches this regex [repeatable]
     #[arg(short = 'T', long, value_name = "REGEX", help_heading = "Filters")]
     pub exclude_tag: Vec<String>,
-    /// Only cases for which this CEL expression is true, over name, check, hash, tags, maintainers, system, partition, environ, scheduler and the parameters [repeatable: all must hold]
+    /// Only cases for which this is true [repeatable]
+    ///
+    /// A CEL expression over name, check, hash, tags, maintainers, system, partition, environ, scheduler and the parameters. Of several,
+    /// all must hold.
     #[arg(short = 'E', long, value_name = "CEL", help_heading = "Filters")]
     pub filter_expr: Vec<String>,
     /// Only environments whose name matches this regex; `!` before it negates [repeatable: one must match]
@@ -341,13 +419,25 @@ pub enum ExecPolicy {
 
 #[derive(Debug, Clone, Args)]
 pub struct Output {
-    /// Print a table of all figures at the end
-    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "pretty", help_heading = "Output")]
+    /// Print all figures at the end
+    ///
+    /// As a table with lines (pretty, the default), with blanks (plain), or as csv.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        num_args = 0..=1,
+        default_missing_value = "pretty",
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
     pub performance_report: Option<TableFormat>,
-    /// Write the JSON run report here; `{sessionid}` stands for the session [default: PREFIX/reports/out/run-{sessionid}.json]
+    /// Write the JSON run report here; `{sessionid}` stands for the session, `-` is standard output [default: PREFIX/reports/out/run-{sessionid}.json]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report_file: Option<PathBuf>,
-    /// Print more: waiting and launching, then log lines [repeatable]
+    /// Print more [repeatable]
+    ///
+    /// Waiting and launching, then log lines.
     #[arg(short, long, action = ArgAction::Count, help_heading = "Output", global = true)]
     pub verbose: u8,
     /// Print less: no progress lines, then no summary [repeatable]

@@ -93,8 +93,12 @@ pub fn parse_in_mode(
         command.clone().try_get_matches_from(all)
     };
     let matches = match with(&extra) {
-        Err(error) if error.use_stderr() && with(&[]).is_ok() => return Err(of_a_variable(&command, &origins, env, error)),
-        matches => matches.map_err(|error| foreign::explained(&command, error))?,
+        // The usage of a mistake lists what is typed: not the flags of variables.
+        Err(error) if error.use_stderr() => match with(&[]) {
+            Ok(_) => return Err(of_a_variable(&command, &origins, env, error)),
+            Err(error) => return Err(foreign::explained(&command, error)),
+        },
+        matches => matches?,
     };
     let mut cli = Cli::from_arg_matches(&matches)?;
     cli.files.schedulers = schedulers.clone();
@@ -167,47 +171,106 @@ fn of_a_variable(
     command.clone().error(clap::error::ErrorKind::InvalidValue, message.trim_end())
 }
 
+/// The global flags that mean something to a command: the others are not in its help.
+const OF_COMMANDS: &[(&[&str], &[&str])] = &[
+    (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
+    (&["results"], &["db", "file_mode", "nocolor"]),
+    (&["results", "list"], &["db", "nocolor"]),
+    (
+        &["results", "show"],
+        &[
+            "db",
+            "file_mode",
+            "nocolor",
+            "report_html",
+            "report_junit",
+            "report_markdown",
+            "report_templates",
+            "perflogdir",
+            "failure_stats",
+        ],
+    ),
+    (
+        &["attach"],
+        &[
+            "db",
+            "file_mode",
+            "verbose",
+            "quiet",
+            "nocolor",
+            "report_html",
+            "report_junit",
+            "report_markdown",
+            "report_templates",
+            "perflogdir",
+            "failure_stats",
+        ],
+    ),
+    (&["top"], &["db", "nocolor"]),
+    (&["sweep"], &["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]),
+    (&["k8s"], &["checkpath", "config_file", "system"]),
+    (&["check"], &[]),
+    (&["check", "fmt"], &["checkpath", "nocolor"]),
+    (&["check", "lint"], &["checkpath", "config_file", "nocolor"]),
+    (&["completions"], &[]),
+    (&["man"], &[]),
+    (&["convert"], &["output"]),
+    (&["kernel"], &[]),
+];
+
+/// What `-h` shows: a page. `--help` has the rest.
+const ON_THE_PAGE: [&str; 18] = [
+    "run",
+    "list",
+    "list_detailed",
+    "dry_run",
+    "checkpath",
+    "config_file",
+    "system",
+    "setvar",
+    "name",
+    "exclude",
+    "tag",
+    "filter_expr",
+    "max_retries",
+    "distribute",
+    "performance_report",
+    "verbose",
+    "help",
+    "version",
+];
+
 /// The definition, with the flags that mean nothing to a command left out of its help.
 pub fn definition(schedulers: &Schedulers) -> clap::Command {
     // The last value wins: what is typed comes after the mode.
     let all = Cli::command().args_override_self(true);
-    let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set()).cloned().collect();
-    let keep = |kept: &'static [&'static str]| {
-        let hidden: Vec<Arg> = globals.iter().filter(|arg| !kept.contains(&arg.get_id().as_str())).cloned().collect();
-        // A command's own argument of the same name stands in for the global one, and is handed down.
-        move |command: clap::Command| command.args(hidden.into_iter().map(|arg| arg.hide(true)))
-    };
+    let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set() && arg.get_id() != "help").cloned().collect();
     let names: Vec<PossibleValue> =
         schedulers.named().map(|scheduler| PossibleValue::new(scheduler.name).help(scheduler.descr)).collect();
-    all.mut_subcommand("config", keep(&["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]))
-        .mut_subcommand("results", |results| {
-            // `list` has those of `show`, too, though it writes no reports: earlier versions show them.
-            let of_reports = keep(&[
-                "db",
-                "file_mode",
-                "nocolor",
-                "report_html",
-                "report_junit",
-                "report_markdown",
-                "report_templates",
-                "perflogdir",
-                "failure_stats",
-            ]);
-            of_reports(results.mut_subcommand("migrate", keep(&["db", "file_mode"])))
+    let here = schedulers.named().find(|scheduler| scheduler.is_here).map(|scheduler| scheduler.name);
+    let of_scheduler = |arg: Arg| arg.value_parser(PossibleValuesParser::new(names)).required(false).default_values(here);
+    let of_new = |new: clap::Command| new.mut_arg("scheduler", of_scheduler);
+    let all = all.mut_subcommand("check", |check| check.mut_subcommand("new", of_new));
+    let all = OF_COMMANDS.iter().fold(all, |all, (path, kept)| {
+        // A command's own argument of the same name stands in for the global one, and is handed down.
+        below(all, path, &mut |command| {
+            let has = |id: &Id| command.get_arguments().any(|arg| arg.get_id() == id);
+            let missing: Vec<&Arg> = globals.iter().filter(|arg| !has(arg.get_id())).collect();
+            command.args(missing.into_iter().map(|arg| arg.clone().hide(!kept.contains(&arg.get_id().as_str()))))
         })
-        .mut_subcommand("top", keep(&["db", "nocolor"]))
-        .mut_subcommand("sweep", keep(&["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]))
-        .mut_subcommand("k8s", keep(&["checkpath", "config_file", "system"]))
-        .mut_subcommand("check", |check| {
-            let here = schedulers.named().find(|scheduler| scheduler.is_here).map(|scheduler| scheduler.name);
-            let of_scheduler = |arg: Arg| arg.value_parser(PossibleValuesParser::new(names)).required(false).default_values(here);
-            let of_new = |new: clap::Command| new.mut_arg("scheduler", of_scheduler);
-            keep(&["checkpath", "config_file", "nocolor"])(check.mut_subcommand("new", of_new))
-        })
-        .mut_subcommand("completions", keep(&[]))
-        .mut_subcommand("man", keep(&[]))
-        .mut_subcommand("convert", keep(&["output"]))
-        .mut_subcommand("kernel", keep(&[]))
+    });
+    all.mut_args(|arg| {
+        let is_on_the_page = ON_THE_PAGE.contains(&arg.get_id().as_str());
+        arg.hide_short_help(!is_on_the_page)
+    })
+}
+
+/// Changes the command that a path leads to.
+fn below(command: clap::Command, path: &[&str], change: &mut dyn FnMut(clap::Command) -> clap::Command) -> clap::Command {
+    match path {
+        [] => change(command),
+        [name, rest @ ..] => command.mut_subcommand(*name, |command| below(command, rest, change)),
+    }
 }
 
 /// Reports variables that look like settings and are not: a typing mistake would go unnoticed.
@@ -422,8 +485,42 @@ mod tests {
 
     #[test]
     fn the_help_of_a_command_shows_what_matters_to_it() {
-        let help = parsed(&["results", "list", "--help"], &[]).err().unwrap_or_default();
-        assert!(help.contains("--db") && !help.contains("--stage") && !help.contains("--system"), "{help}");
+        let flags = |words: &[&str]| -> Vec<String> {
+            let help = parsed(&[words, &["--help"]].concat(), &[]).err().unwrap_or_default();
+            let flags = help.lines().filter_map(|line| line.trim_start().split(", ").find(|word| word.starts_with("--")));
+            let flags = flags.map(|flag| flag.split([' ', '.', '=', '[']).next().unwrap_or_default().to_owned());
+            flags.filter(|flag| flag != "--help").collect()
+        };
+        assert_eq!(flags(&["results", "list"]), ["--limit", "--db", "--nocolor"]);
+        assert_eq!(flags(&["check", "new"]), ["--scheduler"]);
+        assert_eq!(flags(&["check", "lint"]), ["--allow", "--format", "--explain", "--checkpath", "--config-file", "--nocolor"]);
+        assert!(flags(&["results", "show"]).contains(&"--report-html".to_owned()));
+    }
+
+    #[test]
+    fn the_short_help_is_a_page_and_the_long_one_has_every_flag() {
+        let short = parsed(&["-h"], &[]).err().unwrap_or_default();
+        assert!(short.lines().count() <= 50, "{} lines:\n{short}", short.lines().count());
+        assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
+        let long = parsed(&["--help"], &[]).err().unwrap_or_default();
+        for arg in definition(&Schedulers::default()).get_arguments() {
+            let flag = format!("--{}", arg.get_long().unwrap_or_default());
+            assert!(long.contains(&flag), "{flag}");
+            // What is on the page exists.
+            assert_eq!(
+                short.contains(&format!("{flag} "))
+                    || short.contains(&format!("{flag}["))
+                    || short.contains(&format!("{flag}...")),
+                ON_THE_PAGE.contains(&arg.get_id().as_str()),
+                "{flag}\n{short}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_usage_of_a_mistake_lists_what_is_typed_and_no_variable() {
+        let text = parsed(&["--nope"], &[("MUSTER_TAG", "gpu")]).err().unwrap_or_default();
+        assert!(text.starts_with("error: unexpected argument '--nope' found") && !text.contains("--tag"), "{text}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Reports.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Reports {
-    /// Write an HTML report here: one file that needs nothing beside it; `{sessionid}` stands for the session, as in all of these
+    /// Write an HTML report here: one file that needs nothing beside it; `{sessionid}` stands for the session and `-` is standard output, as in all of these
     #[arg(long, value_name = "FILE", help_heading = "Reports", global = true)]
     pub report_html: Option<PathBuf>,
     /// Write a JUnit report here, for CI systems

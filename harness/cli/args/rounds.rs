@@ -14,7 +14,9 @@ use std::{path::PathBuf, time::Duration};
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
 pub struct Rounds {
-    /// Run failed cases again when all cases have ended, up to N times; a case that passes then is flaky
+    /// Run failed cases again, up to N times
+    ///
+    /// When all cases have ended. A case that passes then is flaky.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Rounds")]
     pub max_retries: u32,
     /// Retry nothing if more than N cases fail, or more than N% of them
@@ -35,7 +37,9 @@ pub struct Rounds {
     /// Only this share of the selected cases, as in 2/5: shares are disjoint and stay the same when checks come and go
     #[arg(long, value_name = "I/N", value_parser = Shard::parse, help_heading = "Rounds")]
     pub shard: Option<Shard>,
-    /// Make a copy of every case for each of these nodes, which runs there and nowhere else: names, or one of their states, such as all or avail [default: avail]
+    /// Run every case on each of these nodes
+    ///
+    /// Names, or one of their states, such as all or avail, which is the default. Each copy of a case runs on its node and nowhere else.
     #[arg(long, value_name = "NODES", num_args = 0..=1, default_missing_value = "avail", help_heading = "Rounds")]
     pub distribute: Option<String>,
     /// Options that the site file keeps under this name; what is typed comes after them
@@ -50,10 +54,10 @@ pub struct Rounds {
     /// With --restore-session: run only the cases that did not succeed there
     #[arg(long, help_heading = "Rounds")]
     pub failed: bool,
-    /// A file of cases whose failure does not fail the session: a list of name, reason and until [repeatable]
+    /// A file of cases whose failure does not fail the session, `-` for standard input: a list of name, reason and until [repeatable]
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub quarantine: Vec<PathBuf>,
-    /// Run this in place of every workload, on the `fake` scheduler: a log, or a scenario in YAML; nothing is launched or stored
+    /// Run this in place of every workload, on the `fake` scheduler: a log (`-`: standard input), or a scenario in YAML; nothing is launched or stored
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub rehearse: Option<PathBuf>,
     /// Do not judge the output; the exit status still counts

@@ -1,10 +1,10 @@
 //! `--ci-generate`: the selection as a pipeline for GitLab.
 
 use crate::{
-    args::Cli,
+    args::{Cli, is_dash},
     inputs::selection::{self, Depth, Selection},
     reports::files::rerun_options,
-    terminal::{Terminal, unwritten::Written},
+    terminal::{self, Terminal, unwritten::Written},
 };
 use muster_core::decisions::pipeline::EXIT_USAGE;
 use muster_report::{
@@ -36,6 +36,10 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
         Some(count) => gitlab::of_shards(count, &selecting_options(cli))?,
         None => gitlab::of_cases(&planned(&selection), &rerun_options(cli))?,
     };
+    if is_dash(file) {
+        terminal::print_file(&text);
+        return Ok(0);
+    }
     fs::write(file, text).or_unwritten("the pipeline", file)?;
     terminal.print(&format!("Pipeline: {}\n", file.display()));
     Ok(0)

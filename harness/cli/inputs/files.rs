@@ -1,5 +1,6 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
+use crate::args::is_dash;
 use anyhow::{anyhow, bail};
 use muster_check::{
     files::load::{Loaded, Loader},
@@ -13,8 +14,9 @@ use muster_text::{
 use std::{
     collections::HashSet,
     fs,
-    io::{self, Read},
+    io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 /// A path of the command line that is not there, or may not be read.
@@ -215,6 +217,24 @@ fn site_folder(checks: &Path) -> Option<PathBuf> {
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name().into_iter().filter_map(Result::ok);
     entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
+}
+
+/// What standard input held. It is read once, whoever asks again.
+static STDIN: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new();
+
+/// The bytes of a file; of `-` those of standard input.
+pub fn bytes_or_stdin(path: &Path) -> io::Result<Vec<u8>> {
+    if !is_dash(path) {
+        return fs::read(path);
+    }
+    let read = || {
+        if io::stdin().is_terminal() {
+            return Err((io::ErrorKind::InvalidInput, "standard input is a terminal: add `< FILE`".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes).map_err(|error| (error.kind(), error.to_string()))
+    };
+    STDIN.get_or_init(read).clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
 /// The text of a file. A device or a pipe may never end: no more is read than a file may have.

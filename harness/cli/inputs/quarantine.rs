@@ -1,6 +1,9 @@
 //! The cases in quarantine: those of the site file, and those of `--quarantine`.
 
-use crate::inputs::selection::Selection;
+use crate::{
+    args::is_dash,
+    inputs::{files, selection::Selection},
+};
 use anyhow::{Context, bail};
 use muster_check::site::quarantine::{self, Entry, List};
 use muster_text::{
@@ -9,7 +12,7 @@ use muster_text::{
     time::{Date, Timestamp},
     yaml,
 };
-use std::{fs, path::Path};
+use std::{io, path::Path};
 
 /// All entries, as they stand on the day of a session.
 pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestamp) -> anyhow::Result<List> {
@@ -21,9 +24,12 @@ pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestam
 }
 
 fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let text = fs::read_to_string(path).with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
+    let read = files::bytes_or_stdin(path)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)));
+    let text = read.with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
     let mut sources = Sources::default();
-    let parsed = yaml::parse(sources.add(path.display().to_string(), text.as_str()), &text);
+    let name = if is_dash(path) { "standard input".to_owned() } else { path.display().to_string() };
+    let parsed = yaml::parse(sources.add(name, text.as_str()), &text);
     let mut context = Decoding::new(Placeholders::Refuse);
     context.diagnostics = parsed.diagnostics;
     let entries = parsed.documents.iter().flat_map(|document| quarantine::read(document, &mut context)).collect();

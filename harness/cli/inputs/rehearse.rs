@@ -3,6 +3,7 @@
 //! A file that ends in `.yaml` or `.yml` is a scenario of the scheduler that follows one (docs/fake.md), whose logs may be in files beside it.
 //! Anything else is a log; one that Muster wrote comes apart into the sections it was put together from.
 
+use crate::inputs::files;
 use anyhow::{Context, bail};
 use muster_check::selection::adjust::Rehearsal;
 use muster_core::job::descriptor::{CheckScenario, Rehearses, Schedulers};
@@ -12,7 +13,7 @@ use muster_text::{
     yaml,
 };
 use serde_json::json;
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// What runs in the place of every workload.
 pub fn rehearsal(path: &Path, schedulers: &Schedulers) -> anyhow::Result<Rehearsal> {
@@ -58,7 +59,7 @@ fn logs_from_files(scenario: &mut Value, path: &Path) -> anyhow::Result<()> {
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
-    let bytes = fs::read(path).with_context(|| format!("--rehearse {} cannot be read", path.display()))?;
+    let bytes = files::bytes_or_stdin(path).with_context(|| format!("--rehearse {} cannot be read", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

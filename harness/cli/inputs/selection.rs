@@ -44,6 +44,8 @@ pub struct Selection {
     pub num_checks: usize,
     /// How many cases they have on this system, before any filter.
     pub num_expanded: usize,
+    /// If the filters leave none of them: why, a sentence each.
+    why_none: Vec<String>,
     /// The selected cases in file order, each after the cases that it needs.
     pub cases: Vec<TestCase>,
     pub needs: Vec<Vec<Edge>>,
@@ -91,10 +93,12 @@ impl Selection {
                 self.num_checks
             );
         }
-        format!(
-            "none of the {} case(s) on system `{}` passes the filters: `-l` without them lists all",
-            self.num_expanded, self.system.name
-        )
+        let (count, system) = (self.num_expanded, &self.system.name);
+        let none = format!("none of the {count} case(s) on system `{system}` passes the filters");
+        match &self.why_none[..] {
+            [] => format!("{none}, each of which admits some: `-l` without them lists all"),
+            why => why.iter().fold(none, |text, why| format!("{text}\n  = help: {why}")),
+        }
     }
 }
 
@@ -181,6 +185,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
             selected.push(case.clone());
         }
     }
+    let why_none = if selected.is_empty() { filters.why_none(&all) } else { Vec::new() };
     let planned = dependencies::resolve(selected, &all, &mut diagnostics);
     if cli.rounds.rehearse.is_none() {
         refuse_wrong_options(&planned, &site.sites, color)?;
@@ -196,7 +201,7 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
         (case, needs)
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
-    Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, cases, needs, diagnostics, sources })
+    Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, why_none, cases, needs, diagnostics, sources })
 }
 
 /// Site files that are named, though no system of them is used: cases would run on this machine, not on the cluster.

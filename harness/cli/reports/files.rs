@@ -2,7 +2,7 @@
 //! session is over, in whatever way.
 
 use crate::{
-    args::Cli,
+    args::{Cli, is_dash},
     inputs::files::sites_of_folder,
     reports::{out_file::OutFile, perflogs},
     settings::Places,
@@ -85,8 +85,8 @@ impl ReportFiles {
         let mut keep = |written: anyhow::Result<()>| errors.extend(written.err());
         if let Some(file) = &self.json {
             keep(json::report(results, None).map_err(Into::into).and_then(|text| file.write(&text)));
-            if self.has_link {
-                link(file.path());
+            if let (true, Some(path)) = (self.has_link, file.path()) {
+                link(path);
             }
         }
         if let Some(file) = &self.junit {
@@ -111,9 +111,9 @@ impl ReportFiles {
     pub fn places(&self) -> String {
         let files =
             [("Run report", &self.json), ("JUnit report", &self.junit), ("HTML report", &self.html), ("Summary", &self.markdown)];
-        let files = files.into_iter().filter_map(|(what, file)| file.as_ref().map(|file| (what, file.path())));
-        let perflogs = self.perflogs.as_deref().map(|folder| ("Perflogs", folder));
-        files.chain(perflogs).map(|(what, path)| format!("{what}: {}", path.display())).collect::<Vec<_>>().join("\n")
+        let files = files.into_iter().filter_map(|(what, file)| file.as_ref().map(|file| (what, file.place())));
+        let perflogs = self.perflogs.as_deref().map(|folder| ("Perflogs", folder.display().to_string()));
+        files.chain(perflogs).map(|(what, place)| format!("{what}: {place}")).collect::<Vec<_>>().join("\n")
     }
 
     /// The options that find the same sites and checks again.
@@ -208,7 +208,8 @@ fn rerun_options_anywhere(cli: &Cli, workdir: &Path) -> Vec<String> {
     if cli.files.config_file.is_empty() {
         cli.files.config_file.extend(sites_of_folder(workdir, &cli.files.checkpath));
     }
-    for path in cli.files.config_file.iter_mut().chain(&mut cli.rounds.rehearse) {
+    let files = cli.files.config_file.iter_mut().chain(&mut cli.rounds.rehearse);
+    for path in files.filter(|path| !is_dash(path)) {
         *path = workdir.join(&*path);
     }
     rerun_options(&cli)

@@ -53,6 +53,16 @@ fn is_left(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || (error.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device())
 }
 
+/// Prints a file whose name is `-`.
+pub fn print_file(text: &str) {
+    if LOST.get().is_none() {
+        live_screen::above(|| {
+            let mut stdout = io::stdout().lock();
+            take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+        });
+    }
+}
+
 /// Runs what prints by itself, and panics where it cannot: libtest's printer. The session goes on: its results are wanted all the
 /// same.
 pub fn guarded(print: impl FnOnce()) {
@@ -87,20 +97,23 @@ pub struct Terminal {
     pub unicode: bool,
     /// `-v` minus `-q`.
     pub level: i16,
+    /// A report takes stdout, and what is usually printed there goes to stderr.
+    pub aside: bool,
 }
 
 #[allow(clippy::unused_self, reason = "who has a `Terminal` may print")]
 impl Terminal {
     /// Looks at the streams and the options. `NO_COLOR` counts as `--nocolor`.
-    pub fn new(output: &Output) -> Self {
+    pub fn new(output: &Output, aside: bool) -> Self {
         let plain = output.nocolor || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let level = i16::from(output.verbose) - i16::from(output.quiet);
         Self {
-            color: !plain && !dumb && io::stdout().is_terminal(),
+            color: !plain && !dumb && if aside { io::stderr().is_terminal() } else { io::stdout().is_terminal() },
             live: !plain && !dumb && io::stderr().is_terminal(),
             unicode: is_utf8(|name| std::env::var(name).ok()),
             level,
+            aside,
         }
     }
 
@@ -120,11 +133,12 @@ impl Terminal {
 
     /// Prints a result. [`settled`] reports at the end what could not be printed.
     pub fn print(self, text: &str) {
-        if LOST.get().is_none() {
+        if self.aside {
             live_screen::above(|| {
-                let mut stdout = io::stdout().lock();
-                take(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()));
+                let _ = io::stderr().lock().write_all(text.as_bytes());
             });
+        } else {
+            print_file(text);
         }
     }
 

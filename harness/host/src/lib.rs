@@ -1,5 +1,6 @@
-//! What Muster does on the machine it runs on: clock, processes, files. Knows nothing of checks and jobs.
+//! What Muster does on the machine it runs on: accounts, clock, processes, files. Knows nothing of checks and jobs.
 
+pub mod account;
 pub mod clock;
 pub mod file_limit;
 pub mod files;

@@ -53,6 +53,32 @@ fn dry_run(sandbox: &Sandbox, kubeconfig: &str) -> Ended {
     with_kubeconfig(sandbox, kubeconfig, &["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run"])
 }
 
+/// The API takes nothing but text there.
+#[test]
+fn numbers_in_the_text_fields_of_a_manifest_become_text() {
+    let check = r#"
+name: numbers
+valid_systems: ["site:gpu"]
+time_limit: 10m
+parameters: { n: [5] }
+k8s_config:
+  apiVersion: v1
+  kind: Pod
+  metadata: { generateName: n-, labels: { size: "${{ n }}", level: 1 } }
+  spec:
+    containers:
+      - { name: main, image: rfm.test/a:1, args: ["-n", "${{ n }}", 0.10], env: [{ name: SIZE, value: "${{ n }}" }], ports: [{ containerPort: 80 }] }
+k8s_patch: { spec: { nodeSelector: { pool: "${{ n }}" }, priority: "${{ n }}" } }
+sanity: []
+"#;
+    let ended = dry_run(&sandbox(check), "kubeconfig");
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for line in ["size: '5'", "level: '1'", "- '5'", "- '0.10'", "value: '5'", "pool: '5'", "priority: 5", "- containerPort: 80"]
+    {
+        assert!(ended.stdout.lines().any(|shown| shown.trim() == line), "{line}\n{}", ended.stdout);
+    }
+}
+
 /// What `-r` would say before the first launch.
 #[test]
 fn who_only_looks_sees_a_context_that_is_not_there_and_a_wrong_quarantine() {

@@ -4,4 +4,5 @@ mod file_modes;
 mod libtest;
 mod reports;
 mod secrets;
+mod streams;
 mod surroundings;

@@ -56,6 +56,16 @@ fn a_full_disk_under_standard_output_is_reported_once_and_is_exit_code_3() {
 }
 
 #[test]
+fn a_session_without_user_in_its_environment_has_the_name_of_the_account() {
+    let sandbox = Sandbox::with_check(GOOD);
+    let mut command = sandbox.command(&["-c", "check.yaml", "-r"]);
+    let ended = sandbox.ended(&command.env_remove("USER").env_remove("LOGNAME").output().expect("runs"));
+    let account = std::process::Command::new("id").arg("-un").output().expect("id");
+    let account = String::from_utf8_lossy(&account.stdout).trim().to_owned();
+    assert!(ended.stdout.contains(&format!("launched by:       {account}@")), "{}", ended.stdout);
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_reported_before_anything_runs() {
     let sandbox = Sandbox::with_check(GOOD);
     sandbox.write("file", "");

@@ -45,11 +45,7 @@ impl Needs {
             diagnostics.push(Diagnostic::error(node.place(), "the name of a check cannot hold a placeholder").hint(hint));
         }
         let fixture = |(name, entry): &(Spanned<String>, crate::files::check_file::FixtureEntry)| {
-            if !is_name(name) {
-                let message = format!("`{}` cannot be a fixture's name", name.value);
-                let hint = "expressions read it: use letters, digits and `_`, no digit first";
-                diagnostics.push(Diagnostic::error(name.span, message).hint(hint));
-            }
+            diagnostics.extend(refuse_name("a fixture", name, name.span));
             Some(Fixture {
                 name: name.value.as_str().into(),
                 check: entry.check.clone().map(|check| Spanned { value: written(&check.value).1.to_owned(), ..check })?,
@@ -111,8 +107,14 @@ fn names(tree: &Node) -> impl Iterator<Item = &Node> {
     fixture_names(tree).chain(depends_on.map(|node| node.get("check").unwrap_or(node)))
 }
 
-fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+/// The mistake of a name that no expression can read. `what` has it.
+pub(crate) fn refuse_name(what: &str, name: &str, span: Span) -> Option<Diagnostic> {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return None;
+    }
+    let hint = "expressions read it: use ASCII letters, digits and `_`, no digit first";
+    Some(Diagnostic::error(span, format!("`{name}` cannot be the name of {what}")).hint(hint))
 }
 
 /// Whose folders a text reads: `fixtures.build.stagedir`, `deps["ior-write"].stagedir`, of a list `deps.write[0].stagedir`.

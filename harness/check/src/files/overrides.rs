@@ -64,9 +64,10 @@ impl Overrides {
             let parameter = tree.get("parameters").and_then(|parameters| parameters.get(&option.name));
             let (mapping, value) = match (option.is_parameter, variable, parameter) {
                 (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
-                (false, None, Some(_)) => (Some("parameters"), option.value().map(|value| option.list(vec![value]))),
+                (false, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
                 (false, None, None) if is_key(&option.name, &self.more) => (None, option.key(tree.get(&option.name))),
-                (true, Some(declared), _) | (true, _, Some(declared)) => (Some("parameters"), option.values(is_text(declared))),
+                (true, Some(declared), _) => (Some("parameters"), option.values(is_text(declared))),
+                (true, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
                 (true, None, None) if is_key(&option.name, &self.more) => (Some("parameters"), option.values(false)),
                 (_, None, None) => continue,
             };
@@ -203,6 +204,33 @@ impl Override {
         Ok(self.list(self.text.split(',').map(|item| self.read(item)).collect::<Result<_, _>>()?))
     }
 
+    /// The values for a parameter. Where declared values have names, a name stands for its value.
+    fn parameter(&self, declared: &Node) -> Result<Node, Diagnostic> {
+        let named: Vec<(&str, &Node)> =
+            declared.items().iter().filter_map(|item| Some((item.get("name")?.text()?, item))).collect();
+        let is_written_out = self.text.trim_start().starts_with(['[', '{']);
+        if named.is_empty() || is_written_out {
+            let all = if self.is_parameter { self.values(is_text(declared)) } else { self.value() };
+            return all.map(|values| if self.is_parameter { values } else { self.list(vec![values]) });
+        }
+        let texts = if self.is_parameter { self.text.split(',').collect() } else { vec![&*self.text] };
+        let of_name = |text: &str| {
+            let known = named.iter().find(|(name, _)| *name == text);
+            let scalars = declared.items().iter().filter(|item| item.get("name").is_none()).filter_map(Node::text);
+            if known.is_none() && scalars.into_iter().any(|scalar| scalar == text) {
+                return self.read(text);
+            }
+            known.map(|(_, value)| (*value).clone()).ok_or_else(|| {
+                let message = format!("parameter `{}` has no value with this name", self.name);
+                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+                let others = format!("it has {}; another one is a mapping: {{ name: {text} }}", names.join(", "));
+                let diagnostic = Diagnostic::error(self.span, message).related(declared.span, "declared here");
+                diagnostic.did_you_mean(text, names, Some(&others))
+            })
+        };
+        Ok(self.list(texts.into_iter().map(of_name).collect::<Result<_, _>>()?))
+    }
+
     /// The value for a variable: of the declared one's type.
     fn variable(&self, declared: &Node) -> Result<Node, Diagnostic> {
         let known = if declared.has_placeholder() { "anything" } else { declared.what() };
@@ -254,7 +282,7 @@ mod tests {
     /// A check with these options, and the messages.
     fn overridden(set: &[&str], parameterize: &[&str]) -> (Option<Value>, Vec<String>) {
         let mut loader = Loader::new(crate::testing::schedulers());
-        let text = "name: c\nvariables: { n: 1, t: text, f: 1.5, b: true, l: [1, 2], w: [a], m: { x: 1 }, no: null, e: '${{ n }}' }\nparameters: { p: [1] }\ntags: [x]\n";
+        let text = "name: c\nvariables: { n: 1, t: text, f: 1.5, b: true, l: [1, 2], w: [a], m: { x: 1 }, no: null, e: '${{ n }}' }\nparameters: { p: [1], s: [{ name: small, n: 1 }, { name: large, n: 2 }, 7] }\ntags: [x]\n";
         loader.add("check.yaml", text);
         let mut files = loader.finish();
         let mut found = Vec::new();
@@ -296,6 +324,9 @@ mod tests {
             ("no=3", r#"{"variables":{"no":3}}"#),
             ("e=x", r#"{"variables":{"e":"x"}}"#),
             ("p=5", r#"{"parameters":{"p":[5]}}"#),
+            ("s=small", r#"{"parameters":{"s":[{"name":"small","n":1}]}}"#),
+            ("s=7", r#"{"parameters":{"s":[7]}}"#),
+            ("s={name: x, n: 3}", r#"{"parameters":{"s":[{"name":"x","n":3}]}}"#),
             ("num_tasks=4", r#"{"num_tasks":4}"#),
             ("descr=hello: world", r#"{"descr":"hello: world"}"#),
             ("tags=a,b", r#"{"tags":["a","b"]}"#),
@@ -315,6 +346,7 @@ mod tests {
             ("n=1,2", r#"{"parameters":{"n":[1,2]},"variables":{"n":null}}"#),
             ("t=1.20,x", r#"{"parameters":{"t":["1.20","x"]},"variables":{"t":null}}"#),
             ("p=7,8", r#"{"parameters":{"p":[7,8]}}"#),
+            ("s=large,small", r#"{"parameters":{"s":[{"name":"large","n":2},{"name":"small","n":1}]}}"#),
             ("num_tasks=[1, 2]", r#"{"num_tasks":"${{ num_tasks }}","parameters":{"num_tasks":[1,2]}}"#),
         ];
         for (option, expected) in rows {
@@ -337,6 +369,7 @@ mod tests {
             ("d.n=1", "-S d.n: no check has a variable, parameter or key `d.n`"),
             ("name=x", "-S name: no check has a variable, parameter or key `name`"),
             ("n", "`=` is missing in -S"),
+            ("s=tiny", "parameter `s` has no value with this name"),
         ];
         for (option, expected) in rows {
             assert_eq!(overridden(&[option], &[]).1, [expected], "{option}");

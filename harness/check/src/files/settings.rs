@@ -13,9 +13,8 @@ use muster_core::rules::{
 use muster_text::{
     decode::Spanned,
     diagnostic::{Diagnostic, Span},
-    expr::{Arithmetic, Expr, Scope},
+    expr::Scope,
     pattern::{self, Pattern, PatternError},
-    template,
 };
 use std::collections::BTreeSet;
 
@@ -87,7 +86,6 @@ fn assertion(item: &SanityItem, diagnostics: &mut Vec<Diagnostic>) -> Option<Ass
     } else if let Some(not_found) = &item.not_found {
         Claim::NotFound { pattern: pattern(not_found) }
     } else if let Some(expression) = &item.assert {
-        check_expression(expression, diagnostics);
         Claim::Assert { expression: expression.value.clone() }
     } else {
         Claim::Exit(item.exit.as_ref()?.value.clone())
@@ -112,7 +110,6 @@ fn variable(name: &Spanned<String>, entry: &PerfEntry, diagnostics: &mut Vec<Dia
         (Source::Pattern { pattern: pattern.value.clone(), tag, pick }, pattern.span)
     } else {
         let value = entry.value.as_ref()?;
-        check_expression(value, diagnostics);
         (Source::Value(value.value.clone()), value.span)
     };
     let variable = PerfVariable {
@@ -132,10 +129,4 @@ fn variable(name: &Spanned<String>, entry: &PerfEntry, diagnostics: &mut Vec<Dia
 
 fn pattern_mistake(error: &PatternError, span: Span) -> Diagnostic {
     Diagnostic::error(span, &*error.message).maybe_hint(error.hint.as_deref())
-}
-
-fn check_expression(text: &Spanned<String>, diagnostics: &mut Vec<Diagnostic>) {
-    if let Err(error) = Expr::compile(text, Arithmetic::Doubles) {
-        diagnostics.push(template::at(&error, &text.value, text.span));
-    }
 }

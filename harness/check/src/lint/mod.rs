@@ -16,6 +16,7 @@ use crate::{
         load::{Document, Manifests},
         needs,
     },
+    site::facts::KnownSystems,
 };
 use muster_text::{
     diagnostic::{Diagnostic, Span},
@@ -54,8 +55,8 @@ struct Subject<'a> {
     check: &'a Check,
     cases: &'a [TestCase],
     manifests: &'a Manifests,
-    /// Whether any site file was read: without one, it is unknown where a check runs.
-    knows_sites: bool,
+    /// The systems of the site files. Without any, it is unknown where a check runs.
+    sites: Option<&'a KnownSystems>,
     /// Whether another check names this one, and so may read what it declares.
     is_relied_on: bool,
 }
@@ -97,12 +98,12 @@ impl Report {
 
 /// Looks at checks. Without site files, where they run is not checked. The findings are in the order of files and
 /// places.
-pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, knows_sites: bool) -> Vec<Finding> {
+pub fn lint(checks: &[Loaded<'_>], manifests: &Manifests, sites: Option<&KnownSystems>) -> Vec<Finding> {
     let relied_on: BTreeSet<&str> = checks.iter().flat_map(|check| relies_on(check.document)).collect();
     let mut report = Report::default();
     for Loaded { document, check, cases } in checks {
         let is_relied_on = relied_on.contains(&*document.name);
-        let subject = Subject { document, check, cases, manifests, knows_sites, is_relied_on };
+        let subject = Subject { document, check, cases, manifests, sites, is_relied_on };
         for lint in LINTS {
             (lint.look)(&subject, &mut report);
         }

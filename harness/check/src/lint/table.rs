@@ -39,6 +39,11 @@ pub const LINTS: &[Lint] = &[
         look: no_time_limit,
     },
     Lint { name: "runs-nowhere", summary: "A check that no partition of the known sites takes.", look: runs_nowhere },
+    Lint {
+        name: "unknown-system",
+        summary: "A system that no site file defines, which is right in checks that several sites share.",
+        look: unknown_system,
+    },
     Lint { name: "unused-reference", summary: "A reference that no case on the known sites can use.", look: unused_reference },
     Lint { name: "open-reference", summary: "A reference with two open ends: no figure can miss it.", look: open_reference },
     Lint {
@@ -178,16 +183,28 @@ fn no_time_limit(subject: &Subject<'_>, report: &mut Report) {
 
 fn runs_nowhere(subject: &Subject<'_>, report: &mut Report) {
     // Without `valid_systems` it runs where those run that use it, otherwise that is reported already.
-    if subject.knows_sites && subject.cases.is_empty() && subject.check.runs_by_itself() {
+    if subject.sites.is_some() && subject.cases.is_empty() && subject.check.runs_by_itself() {
         let place = subject.tree().get("valid_systems").map_or(subject.check.span, |node| node.span);
         let hint = "look at the features and names of the site files, or give the right ones with -C";
         report.found("runs-nowhere", place, "no partition of the known sites takes this check", hint);
     }
 }
 
+fn unknown_system(subject: &Subject<'_>, report: &mut Report) {
+    let Some(sites) = subject.sites else { return };
+    let rules = ["when", "reference"].into_iter().flat_map(|key| subject.all(key)).flat_map(Node::items);
+    let of_rules = rules.filter_map(|rule| rule.get("system"));
+    for node in subject.all("valid_systems").chain(of_rules).flat_map(Node::one_or_many) {
+        let Some(Ok(entry)) = node.text().filter(|_| !node.has_placeholder()).map(Entry::parse) else { continue };
+        for (message, hint) in entry.names().filter_map(|(system, _)| sites.unknown_system(system?)) {
+            report.found("unknown-system", node.span, message, &hint);
+        }
+    }
+}
+
 fn unused_reference(subject: &Subject<'_>, report: &mut Report) {
     const NAME: &str = "unused-reference";
-    let Some(reference) = subject.tree().get("reference").filter(|_| subject.knows_sites && !subject.cases.is_empty()) else {
+    let Some(reference) = subject.tree().get("reference").filter(|_| subject.sites.is_some() && !subject.cases.is_empty()) else {
         return;
     };
     let mut record = |node: &Node, is_used: bool| {

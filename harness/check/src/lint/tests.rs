@@ -47,7 +47,7 @@ fn findings(text: &str) -> String {
     let silence = Silence::of(&all.sources);
     mistakes.retain(|mistake| mistake.severity == Severity::Error);
     let mut text = render_short(&mistakes, &all.sources);
-    let found = lint(&checks, &all.manifests, true)
+    let found = lint(&checks, &all.manifests, Some(&facts.known))
         .into_iter()
         .filter(|finding| !silence.covers(finding))
         .chain(silence.unknown.iter().cloned());

@@ -24,7 +24,7 @@ use muster_text::{
     diagnostic::{Diagnostic, Severity},
     expr::Scope,
     shell, template,
-    yaml::{self, Node},
+    yaml::{self, IsText, Node},
 };
 use serde_json::Map;
 use std::path::Path;
@@ -113,7 +113,7 @@ pub fn own_values(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut
         let value = if scheduler.documents.contains(&key.name) {
             documents(case, node, scope, diagnostics)?.into()
         } else {
-            value(node, diagnostics)?
+            value(node, scheduler.is_text, diagnostics)?
         };
         values.insert(key.name.to_owned(), value);
     }
@@ -122,7 +122,8 @@ pub fn own_values(case: &TestCase, tree: &Node, scope: &Scope, diagnostics: &mut
 
 /// The documents that a key names, with their placeholders filled in. One in the check was filled in with the check.
 fn documents(case: &TestCase, config: &Node, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<Vec<Value>> {
-    let Some(path) = config.text() else { return Some(vec![value(config, diagnostics)?]) };
+    let is_text = case.place.partition.scheduler.is_text;
+    let Some(path) = config.text() else { return Some(vec![value(config, is_text, diagnostics)?]) };
     // The place of an inherited path tells which file it is relative to.
     let Some(documents) = case.check.manifests.get(config.span.file, path) else {
         diagnostics.push(
@@ -133,7 +134,7 @@ fn documents(case: &TestCase, config: &Node, scope: &Scope, diagnostics: &mut Ve
     };
     let render = |document: &Node| {
         let rendered = template::render(document, scope, &case.check.cache, diagnostics)?;
-        value(&rendered, diagnostics)
+        value(&rendered, is_text, diagnostics)
     };
     documents.iter().map(render).collect()
 }
@@ -364,8 +365,8 @@ pub(crate) fn missing_site_setting(case: &TestCase, tree: &Node, file: &CheckFil
     None
 }
 
-fn value(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
-    yaml::to_value(node).map_err(|mut mistakes| diagnostics.append(&mut mistakes)).ok()
+fn value(node: &Node, is_text: IsText, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
+    yaml::to_value_with_texts(node, is_text).map_err(|mut mistakes| diagnostics.append(&mut mistakes)).ok()
 }
 
 /// `an executable or a command` is `executable and no command` in a sentence with "no".

@@ -35,30 +35,48 @@ pub fn expression(text: &str) -> Result<Expr, String> {
         .map_err(|error| format!("`{text}` at column {}: {}", error.at.start + 1, error.message))
 }
 
+/// A negated name narrows what the others admit; positive ones are alternatives.
+fn any_admits(matchers: &[Matcher], texts: &[&str], hash: &str) -> bool {
+    let (no, yes): (Vec<_>, Vec<_>) = matchers.iter().partition(|matcher| matcher.is_negated());
+    no.iter().all(|matcher| matcher.admits(texts, hash))
+        && (yes.is_empty() || yes.iter().any(|matcher| matcher.admits(texts, hash)))
+}
+
 impl Filters {
     /// Whether a case runs.
     ///
     /// # Errors
     /// One line when a `-E` expression cannot be evaluated for this case.
     pub fn admit(&self, case: &TestCase) -> Result<bool, String> {
-        let name = &case.name;
-        let compact = name.display.replace(' ', "");
-        let names = [name.display.as_str(), compact.as_str()];
-        // A negated name narrows what the others admit; positive ones are alternatives.
-        let any = |matchers: &[Matcher], texts: &[&str]| {
-            let (no, yes): (Vec<_>, Vec<_>) = matchers.iter().partition(|matcher| matcher.is_negated());
-            no.iter().all(|matcher| matcher.admits(texts, &name.hash))
-                && (yes.is_empty() || yes.iter().any(|matcher| matcher.admits(texts, &name.hash)))
-        };
-        let tags: Vec<&str> = case.tags().iter().map(String::as_str).collect();
-        let plain = any(&self.names, &names)
-            && !self.not_names.iter().any(|matcher| matcher.admits(&names, &name.hash))
-            && self.tags.iter().all(|matcher| matcher.admits(&tags, ""))
-            && !self.not_tags.iter().any(|matcher| matcher.admits(&tags, ""))
-            && any(&self.environs, &[name.environ.as_str()]);
-        if !plain || self.expressions.is_empty() {
-            return Ok(plain);
+        let is_admitted = self.admit_name(case)
+            && !self.exclude_name(case)
+            && self.tags.iter().all(|tag| admits_tag(tag, case))
+            && !self.exclude_tag(case)
+            && self.admit_environ(case);
+        if is_admitted { self.admit_by_expression(case) } else { Ok(false) }
+    }
+
+    fn admit_name(&self, case: &TestCase) -> bool {
+        self.names.is_empty() || any_admits(&self.names, &[&case.name.display, &compact(case)], &case.name.hash)
+    }
+
+    fn exclude_name(&self, case: &TestCase) -> bool {
+        self.not_names.iter().any(|matcher| matcher.admits(&[&case.name.display, &compact(case)], &case.name.hash))
+    }
+
+    fn exclude_tag(&self, case: &TestCase) -> bool {
+        self.not_tags.iter().any(|matcher| admits_tag(matcher, case))
+    }
+
+    fn admit_environ(&self, case: &TestCase) -> bool {
+        any_admits(&self.environs, &[case.name.environ.as_str()], &case.name.hash)
+    }
+
+    fn admit_by_expression(&self, case: &TestCase) -> Result<bool, String> {
+        if self.expressions.is_empty() {
+            return Ok(true);
         }
+        let name = &case.name;
         let scope = case.filter_scope();
         for expression in &self.expressions {
             // `size > 4` does not apply to a check without a parameter `size`.
@@ -76,6 +94,79 @@ impl Filters {
         }
         Ok(true)
     }
+}
+
+/// A name without blanks, as it may be typed.
+fn compact(case: &TestCase) -> String {
+    case.name.display.replace(' ', "")
+}
+
+fn admits_tag(matcher: &Matcher, case: &TestCase) -> bool {
+    let tags: Vec<&str> = case.tags().iter().map(String::as_str).collect();
+    matcher.admits(&tags, "")
+}
+
+/// A list that names more is not read.
+const MOST_LISTED: usize = 12;
+/// Fewer hex digits may be a word.
+const SHORTEST_HASH: usize = 6;
+
+/// Why cases are left out, for people who typed a filter that leaves none.
+impl Filters {
+    /// What is to be said of each filter that none of these cases passes, a sentence each. None: it is the filters together.
+    pub fn why_none(&self, cases: &[TestCase]) -> Vec<String> {
+        let mut why = Vec::new();
+        if !cases.iter().any(|case| self.admit_name(case)) {
+            let checks: BTreeSet<&str> = cases.iter().map(|case| case.name.check.as_str()).collect();
+            why.extend(self.names.iter().filter(|name| !name.is_negated()).map(|name| no_name(name, cases, &checks)));
+        }
+        let tags = tags(cases);
+        for tag in self.tags.iter().filter(|tag| !cases.iter().any(|case| admits_tag(tag, case))) {
+            let known =
+                if tags.is_empty() { "no case has tags".to_owned() } else { near(&tag.to_string(), &tags, "the tags are") };
+            why.push(format!("-t {tag} matches no tag: {known}"));
+        }
+        let environs: BTreeSet<&str> = cases.iter().map(|case| case.name.environ.as_str()).collect();
+        if !cases.iter().any(|case| self.admit_environ(case)) {
+            let of = |environ: &Matcher| {
+                format!("-p {environ} matches no environment: {}", near(&environ.to_string(), &environs, "there are"))
+            };
+            why.extend(self.environs.iter().map(of));
+        }
+        let excludes_all =
+            |matchers: &[Matcher], excluded: &dyn Fn(&TestCase) -> bool| !matchers.is_empty() && cases.iter().all(excluded);
+        if excludes_all(&self.not_names, &|case| self.exclude_name(case)) {
+            why.push("-x excludes all of them".to_owned());
+        }
+        if excludes_all(&self.not_tags, &|case| self.exclude_tag(case)) {
+            why.push("-T excludes all of them".to_owned());
+        }
+        if !cases.iter().any(|case| self.admit_by_expression(case).unwrap_or(false)) {
+            why.extend(self.expressions.iter().map(|expression| format!("-E '{}' is true of none", expression.text())));
+        }
+        why
+    }
+}
+
+fn no_name(name: &Matcher, cases: &[TestCase], checks: &BTreeSet<&str>) -> String {
+    let text = name.to_string();
+    let is_hash = text.len() >= SHORTEST_HASH && cases.iter().any(|case| case.name.hash.starts_with(&text.to_ascii_lowercase()));
+    let hint = match text.strip_prefix('/') {
+        Some(_) => "hashes change with names and parameters: `-l` lists them".to_owned(),
+        None if is_hash => format!("did you mean the hash, `-n /{text}`?"),
+        None => near(&text, checks, "the checks are"),
+    };
+    format!("-n {text} matches no name: {hint}")
+}
+
+/// The nearest, else all of them if they are not many.
+fn near(text: &str, known: &BTreeSet<&str>, head: &str) -> String {
+    did_you_mean(text, known.iter().copied()).unwrap_or_else(|| {
+        let listed: Vec<&str> = known.iter().copied().take(MOST_LISTED).collect();
+        let more = known.len() - listed.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        format!("{head} {}{more}", listed.join(", "))
+    })
 }
 
 /// Reports a `-E` name that no case has: a typing mistake.

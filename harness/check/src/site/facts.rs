@@ -97,8 +97,8 @@ impl KnownSystems {
         Self { partitions: systems.into_iter().map(|system| (system.name.clone(), names(&system.partitions))).collect() }
     }
 
-    /// Reports unknown names: an error when a known one is near, else a warning, since a check may be shared
-    /// with sites that are not described here.
+    /// Reports partitions that a described system does not have. Systems that are not described here are other sites': checks are
+    /// shared between sites. The lint `unknown-system` lists them.
     pub fn check_names(&self, node: &Node, diagnostics: &mut Vec<Diagnostic>) {
         for item in node.one_or_many().iter().filter(|item| !item.has_placeholder()) {
             // Reading the selector reports what cannot be parsed.
@@ -122,15 +122,20 @@ impl KnownSystems {
         diagnostics.extend(entry.names().filter_map(|(system, partition)| self.unknown(system, partition, span)));
     }
 
+    /// A system that is not described here, and what to do if it is meant to be.
+    pub fn unknown_system(&self, system: &str) -> Option<(String, String)> {
+        if self.partitions.contains_key(system) {
+            return None;
+        }
+        let hint = did_you_mean(system, self.partitions.keys().map(String::as_str));
+        let hint =
+            hint.unwrap_or_else(|| "give its site file with -C, or leave it: the check may be shared with that site".to_owned());
+        Some((format!("no site file defines a system `{system}`"), hint))
+    }
+
     fn unknown(&self, system: Option<&str>, partition: Option<&str>, span: Span) -> Option<Diagnostic> {
         let system = system?;
-        let Some(partitions) = self.partitions.get(system) else {
-            let message = format!("no site file defines a system `{system}`");
-            return Some(match did_you_mean(system, self.partitions.keys().map(String::as_str)) {
-                Some(hint) => Diagnostic::error(span, message).hint(hint),
-                None => Diagnostic::warning(span, message),
-            });
-        };
+        let partitions = self.partitions.get(system)?;
         let partition = partition.filter(|partition| !partitions.iter().any(|known| known == partition))?;
         let near = nearest(partition, partitions.iter().map(String::as_str));
         let hint =

@@ -56,7 +56,7 @@ fn references_that_cannot_be_meant_are_reported_wherever_they_apply() {
         ("{ 'eidf:cpu': { x: [1, 0.1, null] } }", "lower threshold"),
         ("{ '*': { x: [1, null, null, ms] } }", "ms"),
         ("{ '*': { y: [1, null, null] } }", "not a performance variable"),
-        ("{ eidff: { x: [1, null, null] } }", "eidff"),
+        ("{ 'eidf:gppu': { x: [1, null, null] } }", "no partition `gppu`"),
         ("[{ with: { nn: 1 }, values: { x: [1, null, null] } }]", "no parameter `nn`"),
     ];
     for (reference, expected) in rows {

@@ -6,6 +6,7 @@ mod modules;
 mod needs;
 mod parameters;
 mod places;
+mod selection;
 #[path = "../schedulers/mod.rs"]
 mod testing;
 mod workloads;
@@ -24,7 +25,7 @@ use muster_check::{
 use muster_core::job::workload::Program;
 use muster_text::{
     decode::{Context, Placeholders},
-    diagnostic::{Diagnostic, FileId, Severity},
+    diagnostic::{Diagnostic, FileId},
     yaml,
 };
 use std::{sync::Arc, time::Duration};

@@ -149,8 +149,10 @@ fn what_cannot_be_resolved_is_reported() {
             user("fixtures: { b: { check: build } }\nexecutable_opts: '${{ fixtures.b.outputs.dri }}'"),
             "there is no key `dri` here",
         ),
+        (user("parameters: { städt: [1] }"), "`städt` cannot be the name of a parameter"),
+        (user("variables: { a-b: 1 }"), "`a-b` cannot be the name of a variable"),
         (user("exclude: [{ m: 1 }]"), "there is no parameter `m`"),
-        (user("fixtures: { a-b: { check: build } }"), "`a-b` cannot be a fixture's name"),
+        (user("fixtures: { a-b: { check: build } }"), "`a-b` cannot be the name of a fixture"),
         (
             "name: c\nvalid_systems: ['eidf:gpu']\ndepends_on: build\nexecutable: run\nsanity: []\n".to_owned(),
             "`c @eidf:gpu+gnu` depends on no case of `build`",

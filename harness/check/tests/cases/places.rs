@@ -27,19 +27,16 @@ fn places_are_chosen_by_systems_and_environments() {
 }
 
 #[test]
-fn unknown_names_of_systems_are_reported() {
-    let (_, found) = cases("name: c\nvalid_systems: ['eidff', 'eidf:gppu', 'somewhere-else:x']\nexecutable: a\nsanity: []");
-    let expected = [
-        "no site file defines a system `eidff`",
-        "system `eidf` has no partition `gppu`",
-        "no site file defines a system `somewhere-else`",
-    ];
-    assert_eq!(found, expected);
-    // The name of another site is not a mistake.
+fn a_check_may_name_other_sites_but_no_partition_that_a_known_system_does_not_have() {
+    let head = "name: c\nvalid_systems: ['eidff', 'eidf:gppu', 'somewhere-else:x', 'eidf:cpu']\nexecutable: a\nsanity: []";
+    let reference = "reference: { 'eidff:cpu': { p: [1, null, null, s] }, 'elsewhere': { p: [2, null, null, s] } }";
+    let (all, found) = cases(&format!("{head}\nperf_variables: {{ p: {{ pattern: a }} }}\n{reference}"));
+    assert_eq!(found, ["system `eidf` has no partition `gppu`"]);
+    assert_eq!(all.len(), 1);
     let known = KnownSystems::of([&site_file::built_in_local(&schedulers())]);
-    let mut diagnostics = Vec::new();
-    known.check_name("somewhere-else", muster_text::diagnostic::Span::default(), &mut diagnostics);
-    assert_eq!(diagnostics[0].severity, Severity::Warning);
+    let (message, hint) = known.unknown_system("lokal").expect("unknown");
+    assert_eq!((message.as_str(), hint.as_str()), ("no site file defines a system `lokal`", "did you mean `local`?"));
+    assert_eq!(known.unknown_system("local"), None);
 }
 
 #[test]

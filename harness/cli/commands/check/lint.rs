@@ -77,9 +77,9 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
         let cases = systems.flat_map(|system| check.cases(system, &mut mistakes)).collect();
         checks.push(Loaded { document, check, cases });
     }
-    // What loading warns of is a finding, or a name of a site that is not described here.
+    // What loading warns of is a finding.
     mistakes.retain(|mistake| mistake.severity == Severity::Error);
-    (lint::lint(&checks, &loaded.manifests, knows_sites), mistakes)
+    (lint::lint(&checks, &loaded.manifests, knows_sites.then_some(&known)), mistakes)
 }
 
 /// `3 checks in 2 files: no findings`

@@ -103,6 +103,7 @@ impl Unfinished {
     pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, early: &Early, terminal: Terminal) -> anyhow::Result<u8> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
+        let terminal = Terminal { aside: args::takes_stdout(cli)?, ..terminal };
         let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(cases::adjustments(cli)?));
         let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
         settings::use_file_mode(cli, Some(&selection.system));

@@ -47,8 +47,12 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
     if arguments.test_threads == Some(1) {
         cli.run.exec_policy = ExecPolicy::Serial;
     }
-    let terminal = Terminal::new(&cli.output);
+    let terminal = Terminal::new(&cli.output, false);
     terminal.log_to_stderr();
+    if let Err(error) = args::takes_stdout(cli) {
+        terminal.error(&error);
+        return ExitCode::from(EXIT_USAGE);
+    }
     cli.output.libtest = Some(arguments.clone());
     match of(&parsed, &arguments, &command_line, terminal) {
         Ok(code @ (0 | EXIT_USAGE | EXIT_INTERRUPTED)) => terminal::settled(code),

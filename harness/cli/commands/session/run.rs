@@ -28,7 +28,7 @@ use muster_core::{
     },
     result::Session,
 };
-use muster_host::clock;
+use muster_host::{account, clock};
 use muster_report::secret::masked_setting;
 use muster_session::{runtime, session_loop::plan::SessionPlan};
 use std::path::PathBuf;
@@ -107,9 +107,7 @@ fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Resu
         ended: None,
         command,
         system: selection.system.name.clone(),
-        user: std::env::var("USER")
-            .or_else(|_| std::env::var("LOGNAME"))
-            .unwrap_or_else(|_| rustix::process::getuid().as_raw().to_string()),
+        user: account::this_user(),
         host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         workdir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
         version: env!("CARGO_PKG_VERSION").to_owned(),

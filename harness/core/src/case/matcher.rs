@@ -2,6 +2,7 @@
 
 use crate::case::CaseName;
 use regex::Regex;
+use std::fmt;
 
 /// A pattern of a filter: a regex, or `/HASH`; `!` before it negates.
 #[derive(Debug, Clone)]
@@ -50,6 +51,16 @@ impl Matcher {
             What::Hash(wanted) => hash.starts_with(wanted.as_str()),
         };
         found != self.negated
+    }
+}
+
+impl fmt::Display for Matcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negated { "!" } else { "" };
+        match &self.what {
+            What::Regex(regex) => write!(f, "{sign}{regex}"),
+            What::Hash(hash) => write!(f, "{sign}/{hash}"),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use muster_text::{
     Value,
     decode::{Key, MoreKeys},
     diagnostic::Diagnostic,
+    yaml,
 };
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, error::Error, fmt, ops::Deref, path::PathBuf, sync::Arc, time::Duration};
@@ -28,6 +29,8 @@ pub struct Descriptor {
     pub required: &'static [&'static str],
     /// Of these, those whose text is the path of a YAML file. They reach the scheduler as a list of rendered documents.
     pub documents: &'static [&'static str],
+    /// Which fields of its own keys take text alone: numbers and booleans in them become text.
+    pub is_text: yaml::IsText,
     /// Of these, those that are options: they override `sched_options`.
     pub own_options: &'static [&'static str],
     /// The keys of `sched_options`. One is called [`NODE`] if it can run a job on a chosen node: `--distribute` sets it.
@@ -182,6 +185,7 @@ impl Descriptor {
         own_keys: &[],
         required: &[],
         documents: &[],
+        is_text: |_| false,
         own_options: &[],
         options: &[],
         refused_options: &[],

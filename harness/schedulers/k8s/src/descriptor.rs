@@ -3,7 +3,7 @@
 use crate::{
     api::{IPU, NAME},
     client::Contexts,
-    plan,
+    manifest, plan,
     scheduler::Kubernetes,
 };
 use muster_core::job::descriptor::{Descriptor, Files, Form, Setting, SharedKey};
@@ -34,6 +34,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         Key::of::<Spanned<String>>("k8s_resource", "The resource of the workload, if its kind does not determine it: `ipujob`."),
     ],
     documents: &[plan::CONFIG],
+    is_text: manifest::is_text,
     own_options: &["namespace", "context", "k8s_resource"],
     options: &[
         Key::of::<String>("context", "Context of the kubeconfig. Default: the current one."),

@@ -17,7 +17,7 @@ mod role;
 mod split;
 
 pub use check::{check, names, names_in_expressions};
-pub use place::{at, mistake};
+pub use place::mistake;
 pub use split::{Piece, Unterminated, split};
 
 use crate::{

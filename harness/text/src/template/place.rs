@@ -13,11 +13,6 @@ pub fn mistake(error: &ExprError, node: &Node) -> Diagnostic {
     seen_through(node, diagnostic(error, error.message.as_str(), span))
 }
 
-/// The diagnostic of a mistake in an expression of which only text and place are known.
-pub fn at(error: &ExprError, text: &str, span: Span) -> Diagnostic {
-    diagnostic(error, error.message.as_str(), shifted(span, text, 0, &error.at).unwrap_or(span))
-}
-
 /// The diagnostic of a mistake in the placeholder whose expression starts at a byte of the scalar, without the alias.
 pub(super) fn mistake_in(error: &ExprError, expr: &str, start: usize, node: &Node) -> Diagnostic {
     match part(node, &(start + error.at.start..start + error.at.end)) {

@@ -14,7 +14,7 @@ mod value;
 
 pub use merge::merge;
 pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_NODES, Parsed, comments, parse};
-pub use value::{to_parameter_value, to_text, to_value};
+pub use value::{IsText, to_parameter_value, to_text, to_value, to_value_with_texts};
 
 use crate::diagnostic::Span;
 use std::sync::Arc;

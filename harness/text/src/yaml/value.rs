@@ -123,7 +123,18 @@ fn float(digits: &str, negative: bool) -> Meaning {
 /// # Errors
 /// Every scalar that kubectl would read in a surprising way.
 pub fn to_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
-    convert_all(node, Reader::Manifest)
+    Conversion::new(Reader::Manifest, |_| false).of(node)
+}
+
+/// Whether a value is text to its reader, by the keys that lead to it; `[]` for an item of a list.
+pub type IsText = fn(&[&str]) -> bool;
+
+/// The same, with numbers and booleans as text, as they are written, where their reader takes nothing else.
+///
+/// # Errors
+/// As for [`to_value`].
+pub fn to_value_with_texts(node: &Node, is_text: IsText) -> Result<Value, Vec<Diagnostic>> {
+    Conversion::new(Reader::Manifest, is_text).of(node)
 }
 
 /// The value of a parameter, a variable or an extra. Numbers must be written as Muster would print them, for they
@@ -132,13 +143,65 @@ pub fn to_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
 /// # Errors
 /// Every number in another form, and what [`to_value`] refuses (`y` and `n` excepted, which are text here).
 pub fn to_parameter_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
-    convert_all(node, Reader::Parameter)
+    Conversion::new(Reader::Parameter, |_| false).of(node)
 }
 
-fn convert_all(node: &Node, reader: Reader) -> Result<Value, Vec<Diagnostic>> {
-    let mut diagnostics = Vec::new();
-    let value = convert(node, reader, &mut diagnostics);
-    if diagnostics.is_empty() && !contains_bad(node) { Ok(value) } else { Err(diagnostics) }
+struct Conversion<'n> {
+    reader: Reader,
+    is_text: IsText,
+    path: Vec<&'n str>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'n> Conversion<'n> {
+    fn new(reader: Reader, is_text: IsText) -> Self {
+        Self { reader, is_text, path: Vec::new(), diagnostics: Vec::new() }
+    }
+
+    fn of(mut self, node: &'n Node) -> Result<Value, Vec<Diagnostic>> {
+        let value = self.convert(node);
+        if self.diagnostics.is_empty() && !contains_bad(node) { Ok(value) } else { Err(self.diagnostics) }
+    }
+
+    fn convert(&mut self, node: &'n Node) -> Value {
+        match &*node.kind {
+            Kind::Bad => Value::Null,
+            Kind::Seq(items) => items.iter().map(|item| self.below("[]", item)).collect(),
+            Kind::Map(entries) => {
+                let mut map = Map::new();
+                for (key, value) in entries {
+                    let Some(name) = key.text() else { continue };
+                    if self.reader == Reader::Manifest
+                        && let Some(plain) = key.plain()
+                        && matches!(meaning(plain), Meaning::Switch(_) | Meaning::Letter(_))
+                    {
+                        let message = format!("kubectl reads the key {plain} as a boolean");
+                        self.diagnostics.push(Diagnostic::error(key.place(), message).hint("quote it"));
+                    }
+                    map.insert(name.to_owned(), self.below(name, value));
+                }
+                Value::Object(map)
+            }
+            Kind::Scalar { text, .. } => match node.plain() {
+                None => Value::String(text.clone()),
+                Some(plain) => match scalar(plain, self.reader) {
+                    Ok(Value::Number(_) | Value::Bool(_)) if (self.is_text)(&self.path) => Value::String(plain.to_owned()),
+                    Ok(value) => value,
+                    Err((message, hint)) => {
+                        self.diagnostics.push(Diagnostic::error(node.place(), message).hint(hint));
+                        Value::Null
+                    }
+                },
+            },
+        }
+    }
+
+    fn below(&mut self, key: &'n str, node: &'n Node) -> Value {
+        self.path.push(key);
+        let value = self.convert(node);
+        self.path.pop();
+        value
+    }
 }
 
 fn contains_bad(node: &Node) -> bool {
@@ -147,35 +210,6 @@ fn contains_bad(node: &Node) -> bool {
         Kind::Seq(items) => items.iter().any(contains_bad),
         Kind::Map(entries) => entries.iter().any(|(key, value)| contains_bad(key) || contains_bad(value)),
         Kind::Bad => true,
-    }
-}
-
-fn convert(node: &Node, reader: Reader, diagnostics: &mut Vec<Diagnostic>) -> Value {
-    match &*node.kind {
-        Kind::Bad => Value::Null,
-        Kind::Seq(items) => items.iter().map(|item| convert(item, reader, diagnostics)).collect(),
-        Kind::Map(entries) => {
-            let mut map = Map::new();
-            for (key, value) in entries {
-                let Some(name) = key.text() else { continue };
-                if reader == Reader::Manifest
-                    && let Some(plain) = key.plain()
-                    && matches!(meaning(plain), Meaning::Switch(_) | Meaning::Letter(_))
-                {
-                    let message = format!("kubectl reads the key {plain} as a boolean");
-                    diagnostics.push(Diagnostic::error(key.place(), message).hint("quote it"));
-                }
-                map.insert(name.to_owned(), convert(value, reader, diagnostics));
-            }
-            Value::Object(map)
-        }
-        Kind::Scalar { text, .. } => match node.plain() {
-            None => Value::String(text.clone()),
-            Some(plain) => scalar(plain, reader).unwrap_or_else(|(message, hint)| {
-                diagnostics.push(Diagnostic::error(node.place(), message).hint(hint));
-                Value::Null
-            }),
-        },
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     files::{
         check_file::{self, CheckFile},
         load::{Document, Manifests},
-        needs::Needs,
+        needs::{Needs, refuse_name},
         references, settings,
     },
     site::facts::KnownSystems,
@@ -155,6 +155,7 @@ impl Check {
         let mut known: BTreeSet<&str> =
             FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
         for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
+            diagnostics.extend(refuse_name("a parameter", &parameter.name, parameter.span));
             refuse_fact_name(&parameter.name, parameter.span, diagnostics);
         }
         for (key, name, _) in self.layers().flat_map(variables::declared) {
@@ -163,6 +164,7 @@ impl Check {
                     Diagnostic::error(key.span, format!("`{name}` is a parameter and a variable")).hint("rename one of them"),
                 );
             } else {
+                diagnostics.extend(refuse_name("a variable", name, key.span));
                 refuse_fact_name(name, key.span, diagnostics);
             }
             known.insert(name);

@@ -8,10 +8,12 @@
 mod names;
 mod pods;
 mod references;
+mod texts;
 
 pub(crate) use names::{AttemptLabels, shortened};
 pub(crate) use pods::{each_pod, each_pod_of, pod_count, pod_templates, preflight_pod, runs_at_once};
 pub(crate) use references::Renames;
+pub(crate) use texts::is_text;
 
 use crate::{
     api::{Resource, merge},

@@ -25,6 +25,7 @@ use muster_core::{
         workload::Clock,
     },
 };
+use muster_host::account;
 use muster_text::time::{Timestamp, format_duration};
 use std::{path::Path, time::Duration};
 
@@ -354,11 +355,9 @@ fn is_signal(status: i32) -> bool {
     Signal(status - 128).name().is_some()
 }
 
-/// The name of a user on this machine.
+/// The name of a user.
 fn user(uid: &str) -> String {
-    let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let is_it = |line: &&str| line.split(':').nth(2) == Some(uid);
-    passwd.lines().find(is_it).and_then(|line| line.split(':').next()).map_or_else(|| format!("uid {uid}"), str::to_owned)
+    uid.parse().ok().and_then(account::name).unwrap_or_else(|| format!("uid {uid}"))
 }
 
 #[cfg(test)]

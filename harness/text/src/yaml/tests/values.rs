@@ -225,3 +225,19 @@ fn what_kubectl_would_read_as_something_else_is_written_with_quotes() {
     replicas: 2
     "#);
 }
+
+#[test]
+fn a_field_that_takes_text_alone_gets_numbers_as_they_are_written() {
+    let read = |text: &str| {
+        let is_text: IsText = |path| matches!(path, ["spec", "args", "[]"] | ["labels", _]);
+        to_value_with_texts(&parse(crate::diagnostic::FileId::default(), text).documents[0], is_text)
+            .map_err(|mistakes| mistakes[0].message.clone())
+    };
+    assert_eq!(
+        read("{ spec: { args: [5, 1.20, 010, true, null, [6]], num: 5 }, labels: { a: 1, b: { c: 2 } } }"),
+        Ok(
+            json!({ "spec": { "args": ["5", "1.20", "010", "true", null, [6]], "num": 5 }, "labels": { "a": "1", "b": { "c": 2 } } })
+        )
+    );
+    assert_eq!(read("labels: { a: yes }"), Err("yes is a boolean to some readers of YAML and text to others".to_owned()));
+}
