@@ -88,6 +88,7 @@ fn unprinted(panic: &(dyn Any + Send)) -> Option<io::Error> {
 
 /// What the two standard streams are, and how much to say.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub struct Terminal {
     /// Colours on stdout.
     pub color: bool,

@@ -64,10 +64,9 @@ impl Overrides {
             let parameter = tree.get("parameters").and_then(|parameters| parameters.get(&option.name));
             let (mapping, value) = match (option.is_parameter, variable, parameter) {
                 (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
-                (false, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
+                (_, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
                 (false, None, None) if is_key(&option.name, &self.more) => (None, option.key(tree.get(&option.name))),
                 (true, Some(declared), _) => (Some("parameters"), option.values(is_text(declared))),
-                (true, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
                 (true, None, None) if is_key(&option.name, &self.more) => (Some("parameters"), option.values(false)),
                 (_, None, None) => continue,
             };
@@ -222,10 +221,10 @@ impl Override {
             }
             known.map(|(_, value)| (*value).clone()).ok_or_else(|| {
                 let message = format!("parameter `{}` has no value with this name", self.name);
-                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
-                let others = format!("it has {}; another one is a mapping: {{ name: {text} }}", names.join(", "));
+                let known: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+                let others = format!("it has {}; another one is a mapping: {{ name: {text} }}", known.join(", "));
                 let diagnostic = Diagnostic::error(self.span, message).related(declared.span, "declared here");
-                diagnostic.did_you_mean(text, names, Some(&others))
+                diagnostic.did_you_mean(text, known, Some(&others))
             })
         };
         Ok(self.list(texts.into_iter().map(of_name).collect::<Result<_, _>>()?))

@@ -2,7 +2,7 @@
 
 /// Lists of containers in a pod.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
-/// Fields of a container, of what its probes and hooks run among them.
+/// Fields of a container.
 const OF_CONTAINER: [&str; 5] = ["name", "image", "workingDir", "terminationMessagePath", "imagePullPolicy"];
 /// Maps of texts, wherever they are.
 const MAPS: [&str; 4] = ["labels", "annotations", "matchLabels", "nodeSelector"];
@@ -13,16 +13,14 @@ const OF_POD: [&str; 7] =
 /// Whether a field of an object, or of a patch of one, is text: by the keys that lead to it, `[]` for an item of a list.
 pub(crate) fn is_text(path: &[&str]) -> bool {
     match path {
-        [.., list, "[]", "args" | "command", "[]"] => CONTAINERS.contains(list),
-        [.., "exec", "command", "[]"] => true,
-        [.., list, "[]", "env", "[]", "name" | "value"] => CONTAINERS.contains(list),
+        [.., list, "[]", "args" | "command", "[]"] | [.., list, "[]", "env", "[]", "name" | "value"] => CONTAINERS.contains(list),
         [.., list, "[]", field] if CONTAINERS.contains(list) => OF_CONTAINER.contains(field),
-        [.., "tolerations", "[]", "key" | "value" | "operator" | "effect"] => true,
-        [.., "matchExpressions" | "matchFields", "[]", "values", "[]"] => true,
-        // Of a pod, and not of a kind that happens to have such a field: a Service has a map of texts of this name.
+        // Of probes and hooks; of nodes to choose; of a ConfigMap and a Secret.
+        [.., "exec", "command", "[]"]
+        | [.., "tolerations", "[]", "key" | "value" | "operator" | "effect"]
+        | [.., "matchExpressions" | "matchFields", "[]", "values", "[]"]
+        | ["data" | "stringData", _] => true,
         [.., "spec", field] if OF_POD.contains(field) => true,
-        // A ConfigMap's, and a Secret's.
-        ["data" | "stringData", _] => true,
         [.., map, _] => MAPS.contains(map),
         _ => false,
     }
