@@ -114,7 +114,9 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, &cli.files.schedulers, terminal),
         Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),
-        Some(Command::Completions { shell, .. }) => commands::manual::completions::completions(cli, *shell, terminal),
+        Some(Command::Completions { shell, list, .. }) => {
+            commands::manual::completions::completions(cli, *shell, *list, terminal)
+        }
         Some(Command::Man) => commands::manual::man::man(cli, terminal),
         Some(Command::Convert(args)) => commands::convert::convert(args, &cli.files.schedulers, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),

@@ -9,7 +9,7 @@ pub enum CheckCommand {
     /// Write a commented example check
     New(NewArgs),
     /// Format check and site files: blanks, indentation, empty lines; values and comments stay
-    #[command(after_help = "Exit codes: 0 all files are formatted; 1 with --check, some file is not; \
+    #[command(after_help = "Exit codes: 0 all files are formatted; 1 with --check or --diff, some file is not; \
                             2 bad usage, or a file that cannot be read.")]
     Fmt(FmtArgs),
     /// Report what is probably not intended
@@ -36,6 +36,9 @@ pub struct FmtArgs {
     /// Change nothing, list the files that are not formatted
     #[arg(long)]
     pub check: bool,
+    /// Change nothing, print what would change
+    #[arg(long)]
+    pub diff: bool,
     /// Files, folders that are searched for check.yaml and *.check.yaml, or `-` for standard input [default: the paths of -c, else .]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,

@@ -154,11 +154,14 @@ pub enum Command {
     /// To use them now: `source <(muster completions bash)`
     Completions {
         /// The shell
-        #[arg(required_unless_present = "names")]
+        #[arg(required_unless_present_any = ["names", "list_values"])]
         shell: Option<clap_complete::Shell>,
-        /// The names of the checks that -c names, for these scripts.
+        /// What a script of an earlier version asks for.
         #[arg(long, hide = true)]
         names: bool,
+        /// What a script asks for.
+        #[arg(id = "list_values", long = "list", hide = true, value_enum)]
+        list: Option<Completed>,
     },
     /// Print the manual page
     ///
@@ -175,6 +178,16 @@ pub enum Command {
         #[command(subcommand)]
         kernel: muster_kernels::Kernel,
     },
+}
+
+/// Values that shells complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Completed {
+    Names,
+    Tags,
+    Systems,
+    Modes,
+    Sessions,
 }
 
 /// `muster top`

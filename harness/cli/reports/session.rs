@@ -51,7 +51,10 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
         parts.push(performance::report(results, table_format(format), &screen)?);
     }
     for part in parts.iter().filter(|part| !part.is_empty()) {
-        text += "\n";
+        // Nothing comes before a table that is all there is: a tool reads it.
+        if !text.is_empty() {
+            text += "\n";
+        }
         text += part;
     }
     text += &summary::kept(results, &screen);

@@ -203,11 +203,82 @@ fn behind_a_filter_shells_complete_the_names_of_the_checks_that_are_named() {
         assert_eq!(answers, "stream\nstrong-scaling\n");
     }
     // What zsh completes only shows on a terminal: the function is asked with the words that zsh would have set.
-    let zsh = "autoload -Uz compinit && compinit -D -u; source <(\"$TESTED\" completions zsh); compadd() { print -l $names; }
-        words=(\"$TESTED\" -c check.yaml -n ''); CURRENT=5; _muster_names; functions _muster | grep -o ':REGEX:_muster_names' | grep -c .";
+    let zsh = "autoload -Uz compinit && compinit -D -u; source <(\"$TESTED\" completions zsh); compadd() { print -l $values; }
+        words=(\"$TESTED\" -c check.yaml -n ''); CURRENT=5; _muster_values names; functions _muster | grep -o ':REGEX:_muster_values names' | grep -c .";
     if let Some(answers) = in_shell(&sandbox, "zsh", zsh) {
         assert_eq!(answers, "stream\nstrong-scaling\nhpl\n4\n");
     }
+}
+
+#[test]
+fn shells_complete_tags_systems_modes_and_sessions() {
+    let sandbox = Sandbox::with_check(
+        "name: a\nvalid_systems: ['*']\ntags: [slow, '${{ 1 }}', gpu]\nexecutable: echo\nsanity: []\n---\nname: b\nabstract: true\ntags: slow\n",
+    );
+    let site = "name: cluster\nhostnames: ['.*']\nmodes: [{ name: nightly, options: [] }]\npartitions:\n\
+                - { name: cpu, scheduler: local, environs: [default] }\nenvironments: [{ name: default }]\n";
+    sandbox.write("s.yaml", site);
+    sandbox.muster(&["-c", "check.yaml", "-S", "tags=x", "-r", "--db", "r.db"]);
+    let listed = |kind: &str| {
+        ok(&sandbox.muster(&["completions", "--list", kind, "-c", "check.yaml", "-C", "s.yaml", "--db", "r.db"])).to_owned()
+    };
+    assert_eq!(["tags", "systems", "modes"].map(listed), ["gpu\nslow\n", "cluster\ncluster:cpu\n", "nightly\n"]);
+    let session = listed("sessions").trim().to_owned();
+    assert!(session.len() > 20 && !session.contains('\n'), "{session}");
+    assert_eq!(sandbox.muster(&["completions", "--list", "sessions", "--db", "none.db"]).stdout, "");
+
+    let files = "-c check.yaml -C s.yaml --db r.db";
+    let expected = format!("gpu slow\ncluster cluster:cpu\nnightly\n{session}\n{session}\n{session}\n");
+    let bash = format!(
+        "source <(\"$TESTED\" completions bash)
+        ask() {{ COMP_WORDS=(\"$TESTED\" {files} \"$@\"); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _muster_named; echo \"${{COMPREPLY[*]}}\"; }}
+        ask -t ''; ask --system clu; ask --mode ''; ask --restore-session ''; ask attach ''; ask results show ''"
+    );
+    assert_eq!(in_shell(&sandbox, "bash", &bash).expect("there is a bash"), expected);
+    let fish = format!(
+        "\"$TESTED\" completions fish | source; function muster; $TESTED $argv; end
+        for line in '-t ' '--system clu' '--mode ' '--restore-session ' 'attach ' 'results show '
+            echo (complete -C \"muster {files} $line\")
+        end"
+    );
+    if let Some(answers) = in_shell(&sandbox, "fish", &fish) {
+        assert_eq!(answers, expected);
+    }
+    let zsh = format!(
+        "autoload -Uz compinit && compinit -D -u; source <(\"$TESTED\" completions zsh); compadd() {{ echo $values; }}
+        ask() {{ local kind=$1; shift; words=(\"$TESTED\" {files} \"$@\"); CURRENT=$#words; _muster_values $kind; }}
+        ask tags -t ''; ask systems --system clu; ask modes --mode ''; ask sessions --restore-session ''; ask sessions attach ''
+        ask sessions results show ''; functions _muster | grep -o 'session -- .*:_muster_values sessions' | grep -c ."
+    );
+    if let Some(answers) = in_shell(&sandbox, "zsh", &zsh) {
+        assert_eq!(answers, expected + "3\n");
+    }
+}
+
+#[test]
+fn fmt_shows_what_would_change_and_changes_nothing() {
+    let sandbox = Sandbox::with_check("name:   x\nexecutable: a\nsanity: []\n");
+    let shown = sandbox.muster(&["check", "fmt", "--diff", "check.yaml"]);
+    let diff = "--- check.yaml\n+++ check.yaml\n@@ -1,3 +1,3 @@\n-name:   x\n+name: x\n executable: a\n sanity: []\n";
+    assert_eq!((shown.code, shown.stdout.as_str(), shown.stderr.as_str()), (Some(1), diff, ""));
+    assert!(sandbox.read("check.yaml").starts_with("name:   x"));
+    let patch = std::process::Command::new("patch")
+        .args(["-p0", "-i", "-"])
+        .current_dir(sandbox.path(""))
+        .stdin(std::process::Stdio::piped())
+        .spawn();
+    match patch {
+        Ok(mut patch) => {
+            std::io::Write::write_all(&mut patch.stdin.take().expect("piped"), diff.as_bytes()).expect("read");
+            assert!(patch.wait().expect("ends").success());
+        }
+        Err(error) => {
+            println!("SKIPPED for patch: {error}");
+            sandbox.muster(&["check", "fmt", "check.yaml"]);
+        }
+    }
+    let clean = sandbox.muster(&["check", "fmt", "--diff", "check.yaml"]);
+    assert_eq!((clean.code, clean.stdout.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -51,6 +51,13 @@ fn a_report_on_standard_output_is_alone_there() {
 }
 
 #[test]
+fn a_quiet_table_is_all_that_is_printed() {
+    let check = format!("{GOOD}perf_variables: {{ letters: {{ value: count('hello') }} }}\n");
+    let table = run(&Sandbox::with_check(&check), &["-qq", "--performance-report=csv"]).stdout;
+    assert!(table.starts_with("name,") && table.lines().count() == 2, "{table}");
+}
+
+#[test]
 fn a_standard_stream_has_one_file() {
     let sandbox = Sandbox::with_check(GOOD);
     let out = "write to standard output: give one of them a file\n";
@@ -85,6 +92,8 @@ fn quarantine_and_rehearsals_come_from_standard_input() {
     let quarantine = "- { name: good, reason: known, until: 2999-01-01 }\n";
     let ended = fed(&sandbox, sandbox.command(&[&RUN[..], &["--quarantine=-"]].concat()), quarantine);
     assert!(ended.code == Some(0) && ended.stdout.contains("known"), "{:?} {}{}", ended.code, ended.stdout, ended.stderr);
+    let summary = "\n1 case failed in quarantine, which does not fail the session\n";
+    assert!(ended.stdout.contains(summary), "{}", ended.stdout);
     let ended = fed(&sandbox, sandbox.command(&[&RUN[..], &["--rehearse=-"]].concat()), "hello\n");
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
     let ended = fed(&sandbox, sandbox.command(&[&RUN[..], &["--quarantine=-"]].concat()), "- { nam: x }\n");

@@ -24,6 +24,10 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     }
     let lead = format!("{} in {}", counted(counts.total as usize, "case"), format_duration(took));
     let mut text = if parts.is_empty() { lead + "\n" } else { folded(&lead, &parts, 80) };
+    if counts.quarantined > 0 {
+        let failed = counted(counts.quarantined as usize, "case");
+        let _ = writeln!(text, "{failed} failed in quarantine, which does not fail the session");
+    }
     let longest = results.attempts().iter().filter(|case| case.outcome != Outcome::Skip).max_by_key(|case| case.times.total());
     if let Some(case) = longest.filter(|_| results.attempts().len() > 1) {
         let all = results.attempts().iter().map(|case| case.times.total()).sum::<Duration>() + results.dropped().time;
