@@ -188,6 +188,7 @@ fn source(parsed: &Parsed, name: &str) -> String {
         Some(Origin::Flag(flag)) => format!("flag {flag}"),
         Some(Origin::Environment(variable)) => format!("environment {variable}"),
         Some(Origin::Mode(mode)) => format!("mode {mode}"),
+        Some(Origin::File(place)) => place.clone(),
         None => match name {
             // These follow another setting.
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {
@@ -196,5 +197,31 @@ fn source(parsed: &Parsed, name: &str) -> String {
             "db" if std::env::var_os("XDG_STATE_HOME").is_some() => "environment XDG_STATE_HOME".to_owned(),
             _ => "default".to_owned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{self, Beneath};
+    use muster_core::job::descriptor::Schedulers;
+
+    /// Actions are no settings; two flags do nothing by themselves.
+    const NO_SETTINGS: [&str; 4] = ["help", "version", "recursive", "ci-shards"];
+
+    #[test]
+    fn config_show_lists_every_flag_that_is_a_setting() {
+        let schedulers = Schedulers::default();
+        let argv = ["muster".into(), "-l".into()];
+        let parsed = args::parse(&argv, &schedulers, Beneath { env: &|_| None, files: &[] }).expect("parses");
+        let listed: Vec<&str> = values(&parsed.cli, FileMode::default()).into_iter().map(|(name, _)| name).collect();
+        let command = args::definition(&schedulers);
+        let is_action = |long: &str| {
+            args::file_settings(&command, "", &format!("{long}: x"), false).is_err_and(|why| why.contains("an action"))
+        };
+        let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        for flag in flags.into_iter().filter(|flag| !NO_SETTINGS.contains(flag) && !is_action(flag)) {
+            assert!(listed.contains(&flag), "`config show` does not list `{flag}`");
+        }
     }
 }

@@ -60,7 +60,12 @@ impl Sandbox {
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_ours(&name.to_string_lossy())) {
             command.env_remove(name);
         }
-        command.args(args).current_dir(self.folder.path()).env("XDG_STATE_HOME", self.path("state")).env("COLUMNS", "100");
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("COLUMNS", "100");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

@@ -74,13 +74,16 @@ fn instead(option: &str) -> Option<&'static (&'static str, &'static str)> {
 mod tests {
     use super::*;
     use crate::args::Cli;
-    use crate::args::parse;
+    use crate::args::{Beneath, parse};
     use clap::CommandFactory;
     use muster_core::job::descriptor::Schedulers;
 
     fn reported(argv: &[&str]) -> String {
         let argv: Vec<_> = std::iter::once("muster").chain(argv.iter().copied()).map(Into::into).collect();
-        parse(&argv, &Schedulers::default(), &|_| None).err().map(|error| error.to_string()).unwrap_or_default()
+        parse(&argv, &Schedulers::default(), Beneath { env: &|_| None, files: &[] })
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
     }
 
     #[test]

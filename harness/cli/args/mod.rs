@@ -5,6 +5,7 @@
 mod author;
 mod convert;
 mod dash;
+mod file;
 mod foreign;
 mod parse;
 mod reports;
@@ -13,7 +14,10 @@ mod rounds;
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
 pub use dash::{is_dash, takes_stdout};
-pub use parse::{Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable};
+pub use file::{FileSetting, settings as file_settings};
+pub use parse::{
+    Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
+};
 pub use reports::Reports;
 pub use rounds::Rounds;
 

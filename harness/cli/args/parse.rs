@@ -1,6 +1,6 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
-use crate::args::{Cli, foreign};
+use crate::args::{Cli, FileSetting, foreign};
 use clap::{
     Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id,
     builder::{PossibleValue, PossibleValuesParser},
@@ -16,6 +16,8 @@ pub enum Origin {
     Environment(String),
     /// From the mode that the site file has under this name.
     Mode(String),
+    /// From a file of settings, at this place.
+    File(String),
 }
 
 /// The settings as parsed, and where each comes from, by long flag.
@@ -32,12 +34,19 @@ pub struct Mode<'a> {
     pub words: &'a [OsString],
 }
 
-/// Parses the command line, with the environment beneath it.
+/// What lies beneath the command line: the environment, and beneath that the files of settings.
+#[derive(Clone, Copy)]
+pub struct Beneath<'a> {
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub files: &'a [FileSetting],
+}
+
+/// Parses the command line.
 ///
 /// # Errors
 /// Clap's own, with its exit code and text.
-pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> Result<Parsed, clap::Error> {
-    parse_in_mode(argv, Mode { name: "", words: &[] }, schedulers, env)
+pub fn parse(argv: &[OsString], schedulers: &Schedulers, beneath: Beneath<'_>) -> Result<Parsed, clap::Error> {
+    parse_in_mode(argv, Mode { name: "", words: &[] }, schedulers, beneath)
 }
 
 /// The same with a mode between the two.
@@ -48,7 +57,7 @@ pub fn parse_in_mode(
     argv: &[OsString],
     mode: Mode<'_>,
     schedulers: &Schedulers,
-    env: &dyn Fn(&str) -> Option<String>,
+    Beneath { env, files }: Beneath<'_>,
 ) -> Result<Parsed, clap::Error> {
     let command = definition(schedulers);
     let in_mode = typed_in(&command, mode)?;
@@ -73,13 +82,20 @@ pub fn parse_in_mode(
             continue;
         }
         let name = variable(long);
-        let Some(value) = env(&name) else { continue };
+        let of_file = files.iter().find(|setting| setting.long == long);
+        let Some(value) = env(&name) else {
+            if let Some(setting) = of_file {
+                origins.insert(long.to_owned(), Origin::File(setting.place.clone()));
+                extra.extend(setting.words.iter().cloned());
+            }
+            continue;
+        };
         if actions.contains(&arg.get_id()) && action_typed {
             continue;
         }
         let words = from_environment(arg, long, &name, &value)
             .map_err(|message| command.clone().error(clap::error::ErrorKind::InvalidValue, message))?;
-        if !words.is_empty() {
+        if !words.is_empty() || of_file.is_some() {
             origins.insert(long.to_owned(), Origin::Environment(name));
             extra.extend(words);
         }
@@ -93,9 +109,9 @@ pub fn parse_in_mode(
         command.clone().try_get_matches_from(all)
     };
     let matches = match with(&extra) {
-        // The usage of a mistake lists what is typed: not the flags of variables.
+        // The usage of a mistake lists what is typed: not the flags of variables and files.
         Err(error) if error.use_stderr() => match with(&[]) {
-            Ok(_) => return Err(of_a_variable(&command, &origins, env, error)),
+            Ok(_) => return Err(of_its_source(&command, &origins, env, error)),
             Err(error) => return Err(foreign::explained(&command, error)),
         },
         matches => matches?,
@@ -106,7 +122,7 @@ pub fn parse_in_mode(
 }
 
 /// The arguments of which one says what to do.
-fn actions(command: &clap::Command) -> Vec<&Id> {
+pub(super) fn actions(command: &clap::Command) -> Vec<&Id> {
     command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args).collect()
 }
 
@@ -152,8 +168,8 @@ fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c st
     Ok(flags)
 }
 
-/// Names the variable: clap only knows the flag.
-fn of_a_variable(
+/// Names the variable, or the place in a file: clap only knows the flag.
+fn of_its_source(
     command: &clap::Command,
     origins: &BTreeMap<String, Origin>,
     env: &dyn Fn(&str) -> Option<String>,
@@ -161,13 +177,16 @@ fn of_a_variable(
 ) -> clap::Error {
     let text = error.to_string();
     let wrong = origins.iter().find_map(|(long, origin)| match origin {
-        Origin::Environment(name) if text.contains(&format!("--{long}")) => Some(name),
+        Origin::Environment(name) if text.contains(&format!("--{long}")) => {
+            Some(format!("{name}={}", env(name).unwrap_or_default()))
+        }
+        Origin::File(place) if text.contains(&format!("--{long}")) => Some(place.clone()),
         _ => None,
     });
-    let Some(name) = wrong else { return error };
+    let Some(source) = wrong else { return error };
     let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
-    let message = format!("{name}={}: {first} {}", env(name).unwrap_or_default(), values.trim());
+    let message = format!("{source}: {first} {}", values.trim());
     command.clone().error(clap::error::ErrorKind::InvalidValue, message.trim_end())
 }
 
@@ -296,7 +315,7 @@ pub fn variable(long: &str) -> String {
 }
 
 /// Flags whose values may have commas.
-const SETTINGS: [&str; 3] = ["setvar", "parameterize", "job-option"];
+pub(super) const SETTINGS: [&str; 3] = ["setvar", "parameterize", "job-option"];
 
 /// The items of a list in a variable: settings are one a line, anything else is separated by commas.
 pub fn listed<'a>(long: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
@@ -357,8 +376,8 @@ mod tests {
     fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
         let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
         let env: BTreeMap<_, _> = env.iter().copied().collect();
-        parse(&argv, &Schedulers::default(), &|name| env.get(name).map(|value| (*value).to_owned()))
-            .map_err(|error| error.to_string())
+        let env = |name: &str| env.get(name).map(|value| (*value).to_owned());
+        parse(&argv, &Schedulers::default(), Beneath { env: &env, files: &[] }).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -454,8 +473,8 @@ mod tests {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         let env: BTreeMap<_, _> = env.iter().copied().collect();
         let mode = Mode { name: "nightly", words: &words };
-        parse_in_mode(&argv, mode, &Schedulers::default(), &|name| env.get(name).map(|value| (*value).to_owned()))
-            .map_err(|error| error.to_string())
+        let env = |name: &str| env.get(name).map(|value| (*value).to_owned());
+        parse_in_mode(&argv, mode, &Schedulers::default(), Beneath { env: &env, files: &[] }).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the user's files and options say: site files, check files, modes, quarantine, and the cases that they select.
+//! What the user's files and options say: settings, site files, check files, modes, quarantine, and the cases that they select.
 
 pub mod expansion;
 pub mod files;
@@ -6,3 +6,4 @@ pub mod modes;
 pub mod quarantine;
 pub mod rehearse;
 pub mod selection;
+pub mod settings_files;

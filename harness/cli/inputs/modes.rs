@@ -1,17 +1,26 @@
 //! `--mode`: a bundle of options from the site file, between what is typed and the environment.
 
 use crate::{
-    args::{self, Mode, Parsed},
-    inputs::selection,
+    args::{self, Beneath, Command, Mode, Parsed},
+    inputs::{selection, settings_files},
 };
 use anyhow::{Context, bail};
 use muster_core::job::descriptor::Schedulers;
 use muster_text::diagnostic::did_you_mean;
 use std::ffi::OsString;
 
-/// Parses a command line, with its mode and the environment beneath it.
+/// Parses a command line, with its mode, the environment and the files of settings beneath it.
 pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
-    let parsed = args::parse(argv, schedulers, env)?;
+    let files = match settings_files::read(schedulers) {
+        Ok(files) => files,
+        Err(mistakes) => {
+            // Help needs no settings, and a kernel runs in the folder of a job.
+            let parsed = args::parse(argv, schedulers, Beneath { env, files: &[] })?;
+            return if matches!(parsed.cli.command, Some(Command::Kernel { .. })) { Ok(parsed) } else { Err(mistakes) };
+        }
+    };
+    let beneath = Beneath { env, files: &files };
+    let parsed = args::parse(argv, schedulers, beneath)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
     let site = selection::site(&parsed.cli.files, false)?;
     let Some(mode) = site.system.modes.iter().find(|mode| mode.name == *name) else {
@@ -27,7 +36,7 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
         let split = split(option, env).with_context(|| format!("--mode {name}: `{option}` has a quote that does not end"))?;
         words.extend(split.into_iter().map(OsString::from));
     }
-    Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, env)?)
+    Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, beneath)?)
 }
 
 /// The words of a line as a shell would see them: quotes, backslashes, and variables where they are set. `None`: a quote

@@ -7,3 +7,4 @@ mod files;
 mod listing;
 mod mistakes;
 mod reference_files;
+mod settings_files;

@@ -2,7 +2,10 @@
 
 use crate::{
     args::Parsed,
-    inputs::selection::{self, Site},
+    inputs::{
+        selection::{self, Site},
+        settings_files,
+    },
     settings::{self, Setting},
     terminal::Terminal,
 };
@@ -22,7 +25,10 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         (None, Some(_)) => "by host name",
         (None, None) => "built in: no site file's hostnames match this machine",
     };
+    let read = settings_files::paths().into_iter().filter(|path| path.is_file());
+    let read: Vec<String> = read.map(|path| path.display().to_string()).collect();
     let own = [
+        Setting { name: "settings files".into(), value: or_dash(&read.join(", ")), source: String::new() },
         Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];

@@ -1,7 +1,7 @@
 //! `muster results list|show|migrate`: sessions of the past, from the store. `list` and `show` change nothing in its folder.
 
 use crate::{
-    args::{self, Cli},
+    args::{self, Beneath, Cli},
     reports::files::ReportFiles,
     settings::Places,
     terminal::Terminal,
@@ -54,7 +54,8 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
     let results = Results::of(&row.session, &attempts);
     let argv: Vec<OsString> = row.session.command.iter().map(OsString::from).collect();
     // The flags of another version may be unknown.
-    let called = args::parse(&argv, &cli.files.schedulers, &|_| None).map_or_else(|_| cli.clone(), |parsed| parsed.cli);
+    let called = args::parse(&argv, &cli.files.schedulers, Beneath { env: &|_| None, files: &[] })
+        .map_or_else(|_| cli.clone(), |parsed| parsed.cli);
     let files = ReportFiles::asked_for(cli, &called, &row.session)?;
     if as_json {
         terminal.print(&json::report(&results, None)?);

@@ -22,7 +22,7 @@ pub fn stored(parsed: &Parsed, words: &[String]) -> Vec<String> {
             continue;
         }
         // A flag replaces the whole variable: what else is set there stands beside the secret.
-        let is_variable = matches!(parsed.origins.get(long), Some(Origin::Environment(_)));
+        let is_variable = matches!(parsed.origins.get(long), Some(Origin::Environment(_) | Origin::File(_)));
         for setting in settings.iter().filter(|setting| is_variable || is_secret(setting)) {
             let masked = masked_setting(setting);
             if !is_typed(long, &masked) {

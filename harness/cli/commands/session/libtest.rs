@@ -4,9 +4,12 @@
 //! else; mistakes in files are on stderr. Every process is a session of its own.
 
 use crate::{
-    args::{self, ExecPolicy, Parsed, TestFormat},
+    args::{self, Beneath, ExecPolicy, Parsed, TestFormat},
     commands::session::run,
-    inputs::selection::{self, Depth},
+    inputs::{
+        selection::{self, Depth},
+        settings_files,
+    },
     terminal::{self, Terminal},
     wiring,
 };
@@ -30,12 +33,13 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
     if std::env::var_os("MUSTER_CHECKPATH").is_none_or(|paths| paths.is_empty()) {
         argv.extend(["--checkpath".into(), default_checks.into()]);
     }
-    let mut parsed = match args::parse(&argv, &Schedulers::new(crate::SCHEDULERS), &|name| std::env::var(name).ok()) {
+    let schedulers = Schedulers::new(crate::SCHEDULERS);
+    let env = |name: &str| std::env::var(name).ok();
+    let read = settings_files::read(&schedulers);
+    let parsed = read.and_then(|files| Ok(args::parse(&argv, &schedulers, Beneath { env: &env, files: &files })?));
+    let mut parsed = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(EXIT_USAGE);
-        }
+        Err(error) => return ExitCode::from(crate::not_parsed(&error)),
     };
     let cli = &mut parsed.cli;
     // libtest's printer owns stdout: with a format, the view prints nothing.

@@ -1,0 +1,162 @@
+//! A file of settings: keys are the long flags, without actions. Pure; `inputs::settings_files` says which files.
+
+use crate::args::parse::{SETTINGS, actions};
+use clap::{Arg, ArgAction};
+use muster_text::{
+    diagnostic::{self, Diagnostic, FileId, Sources},
+    yaml::{self, Kind, Node},
+};
+use std::ffi::OsString;
+
+/// A flag as a file sets it.
+#[derive(Debug, Clone)]
+pub struct FileSetting {
+    pub long: String,
+    /// What it would be on the command line. Empty: the flag is switched off.
+    pub words: Vec<OsString>,
+    /// `muster.yaml:3:1`
+    pub place: String,
+}
+
+/// Reads a file of settings.
+///
+/// # Errors
+/// All mistakes, with their places.
+pub fn settings(command: &clap::Command, path: &str, text: &str, color: bool) -> Result<Vec<FileSetting>, String> {
+    let mut sources = Sources::default();
+    let file: FileId = sources.add(path, text);
+    let parsed = yaml::parse(file, text);
+    let (mut found, mut mistakes) = (Vec::new(), parsed.diagnostics);
+    for document in parsed.documents.iter().filter(|document| !document.is_null()) {
+        if !matches!(&*document.kind, Kind::Map(_)) {
+            let message = format!("settings are a mapping, found {}", document.what());
+            mistakes.push(Diagnostic::error(document.place(), message).hint("write `max-retries: 2`, for instance"));
+        }
+        for (key, value) in document.entries() {
+            match setting(command, key, value) {
+                Ok((long, words)) => {
+                    let place = sources.position(key.span).map(|(path, line, column)| format!("{path}:{line}:{column}"));
+                    found.push(FileSetting { long, words, place: place.unwrap_or_default() });
+                }
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+    }
+    if mistakes.is_empty() { Ok(found) } else { Err(diagnostic::render(&mistakes, &sources, color).trim_end().to_owned()) }
+}
+
+fn setting(command: &clap::Command, key: &Node, value: &Node) -> Result<(String, Vec<OsString>), Diagnostic> {
+    let name = key.text().unwrap_or_default();
+    let wrong = |message: String| Diagnostic::error(key.span, message);
+    let all = || command.get_arguments().filter_map(Arg::get_long).filter(|long| !matches!(*long, "help" | "version"));
+    let arg = command.get_arguments().find(|arg| arg.get_long() == Some(name)).filter(|_| all().any(|long| long == name));
+    let Some(arg) = arg else {
+        let hint = "keys are the long flags of `muster --help`, without dashes";
+        return Err(wrong(format!("unknown setting `{name}`")).did_you_mean(name, all(), Some(hint)));
+    };
+    if actions(command).contains(&arg.get_id()) {
+        return Err(wrong(format!("`{name}` is an action: a file of settings has none")));
+    }
+    Ok((name.to_owned(), words(arg, name, value)?))
+}
+
+/// The words of a flag.
+fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnostic> {
+    let wrong = |message: String| Diagnostic::error(value.place(), message);
+    let text = |node: &Node| match (&*node.kind, node.what()) {
+        (Kind::Scalar { text, .. }, "text" | "a number") => Ok(in_home(arg, text)),
+        (_, what) => Err(Diagnostic::error(node.place(), format!("`{long}` takes text or a number, found {what}"))),
+    };
+    let word = |text: String| OsString::from(format!("--{long}={text}"));
+    match arg.get_action() {
+        ArgAction::SetTrue => match value.text() {
+            Some("true") => Ok(vec![format!("--{long}").into()]),
+            Some("false") => Ok(vec![]),
+            _ => Err(wrong(format!("`{long}` is true or false, found {}", value.what()))),
+        },
+        ArgAction::Count => {
+            let count: Option<usize> = value.text().and_then(|text| text.parse().ok());
+            let count = count.ok_or_else(|| wrong(format!("`{long}` is a number, found {}", value.what())))?;
+            Ok(vec![format!("--{long}").into(); count.min(5)])
+        }
+        ArgAction::Append => {
+            let is_named = SETTINGS.contains(&long) || long == "session-extras";
+            match &*value.kind {
+                Kind::Map(entries) if is_named => {
+                    let pair =
+                        |(key, value): &(Node, Node)| Ok(word(format!("{}={}", key.text().unwrap_or_default(), text(value)?)));
+                    entries.iter().map(pair).collect()
+                }
+                _ => value.one_or_many().iter().map(|item| text(item).map(word)).collect(),
+            }
+        }
+        _ => Ok(vec![word(text(value)?)]),
+    }
+}
+
+/// `~/` of a path, which no shell has replaced.
+fn in_home(arg: &Arg, text: &str) -> String {
+    let is_path =
+        arg.get_value_names().is_some_and(|names| names.iter().any(|name| matches!(name.as_str(), "PATH" | "DIR" | "FILE")));
+    match (text.strip_prefix("~/").filter(|_| is_path), std::env::var("HOME")) {
+        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::definition;
+    use muster_core::job::descriptor::Schedulers;
+
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        let settings = settings(&definition(&Schedulers::default()), "muster.yaml", text, false)?;
+        let line = |setting: FileSetting| {
+            let words: Vec<String> = setting.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            format!("{} {}", setting.place, words.join(" ")).trim_end().to_owned()
+        };
+        Ok(settings.into_iter().map(line).collect())
+    }
+
+    #[test]
+    fn each_form_of_a_value_becomes_the_words_of_its_flag() {
+        let rows = [
+            ("max-retries: 2", "--max-retries=2"),
+            ("nocolor: true", "--nocolor"),
+            ("nocolor: false", ""),
+            ("verbose: 2", "--verbose --verbose"),
+            ("tag: gpu", "--tag=gpu"),
+            ("tag: [gpu, '!slow']", "--tag=gpu --tag=!slow"),
+            ("setvar: { n: 16, copy.tool: dd }", "--setvar=n=16 --setvar=copy.tool=dd"),
+            ("setvar: [n=1]", "--setvar=n=1"),
+            ("session-extras: { night: 'yes' }", "--session-extras=night=yes"),
+            ("performance-report: csv", "--performance-report=csv"),
+            ("duration: 1h30m", "--duration=1h30m"),
+        ];
+        for (text, words) in rows {
+            assert_eq!(read(text), Ok(vec![format!("muster.yaml:1:1 {words}").trim_end().to_owned()]), "{text}");
+        }
+        assert_eq!(read("# nothing\n"), Ok(vec![]));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_places() {
+        let first = |text: &str| read(text).expect_err(text).lines().next().unwrap_or_default().to_owned();
+        let rows = [
+            ("max-retrys: 2", "error: unknown setting `max-retrys`"),
+            ("run: true", "error: `run` is an action: a file of settings has none"),
+            ("ci-generate: x", "error: `ci-generate` is an action: a file of settings has none"),
+            ("help: true", "error: unknown setting `help`"),
+            ("nocolor: maybe", "error: `nocolor` is true or false, found text"),
+            ("verbose: much", "error: `verbose` is a number, found text"),
+            ("performance-report: true", "error: `performance-report` takes text or a number, found a boolean"),
+            ("tag: { a: b }", "error: `tag` takes text or a number, found a mapping"),
+            ("[a]", "error: settings are a mapping, found a list"),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(first(text), expected, "{text}");
+        }
+        assert!(read("max-retrys: 2").expect_err("wrong").contains("did you mean `max-retries`?"));
+    }
+}

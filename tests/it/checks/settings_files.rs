@@ -1,0 +1,73 @@
+//! `muster.yaml` in the working folder, and the user's `config.yaml`.
+
+use crate::sandbox::{Ended, Sandbox};
+
+const CHECK: &str = "name: a\nvalid_systems: ['*']\ntags: [gpu]\nexecutable: echo hello\nsanity: []\n---\nname: b\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: []\n";
+
+fn shown(sandbox: &Sandbox, args: &[&str], env: &[(&str, &str)]) -> String {
+    let mut command = sandbox.command(&[args, &["config", "show"]].concat());
+    command.envs(env.iter().copied());
+    let ended = sandbox.ended(&command.output().expect("runs"));
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    ended.stdout
+}
+
+fn row(text: &str, name: &str) -> String {
+    let line = text.lines().find(|line| line.trim_start().starts_with(&format!("{name} "))).expect("a row");
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_setting_comes_from_the_strongest_of_its_sources() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("config/muster/config.yaml", "prefix: of-user\nmaxfail: 1\nnocolor: true\nmax-retries: 4\n");
+    sandbox.write(
+        "muster.yaml",
+        "# of this project\ncheckpath: [check.yaml]\nmaxfail: 2\nnocolor: false\nmode: night\ntag: gpu\nconfig-file: s.yaml\n",
+    );
+    let site = "name: s\nhostnames: ['.*']\nmodes: [{ name: night, options: [--exec-policy=serial] }]\npartitions:\n\
+                - { name: p, scheduler: local, environs: [default] }\nenvironments: [{ name: default }]\n";
+    sandbox.write("s.yaml", site);
+    let text = shown(&sandbox, &[], &[]);
+    let rows = [
+        ("prefix", "prefix of-user [FOLDER]/config/muster/config.yaml:1:1"),
+        ("output", "output of-user/output [FOLDER]/config/muster/config.yaml:1:1 (prefix)"),
+        ("maxfail", "maxfail 2 muster.yaml:3:1"),
+        ("nocolor", "nocolor false muster.yaml:4:1"),
+        ("exec-policy", "exec-policy serial mode night"),
+        ("max-retries", "max-retries 4 [FOLDER]/config/muster/config.yaml:4:1"),
+        ("settings", "settings files muster.yaml, [FOLDER]/config/muster/config.yaml"),
+    ];
+    for (name, expected) in rows {
+        assert_eq!(row(&text, name), expected, "{text}");
+    }
+    let text = shown(&sandbox, &["--db=x.db"], &[("MUSTER_MAXFAIL", "3"), ("MUSTER_DB", "y.db")]);
+    assert_eq!(
+        (row(&text, "maxfail"), row(&text, "db")),
+        ("maxfail 3 environment MUSTER_MAXFAIL".into(), "db x.db flag --db".into())
+    );
+    // The checks and the filter of the file, unless others are typed.
+    let listed = |args: &[&str]| -> Ended { sandbox.muster(&[args, &["-l"]].concat()) };
+    assert!(listed(&[]).stdout.contains("Found 1 check(s)"), "{}", listed(&[]).stdout);
+    assert!(listed(&["-t", "!cpu"]).stdout.contains("Found 2 check(s)"));
+    assert_eq!(sandbox.muster(&["-r"]).code, Some(0));
+    assert!(sandbox.path("of-user/reports/out/latest.json").exists());
+}
+
+#[test]
+fn a_mistake_in_a_file_of_settings_is_bad_usage_and_keeps_nobody_from_help() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let rows = [
+        ("max-retrys: 2\n", "error: unknown setting `max-retrys`\n --> muster.yaml:1:1"),
+        ("run: true\n", "error: `run` is an action: a file of settings has none\n --> muster.yaml:1:1"),
+        ("maxfail: many\n", "error: muster.yaml:1:1: invalid value 'many' for '--maxfail <N>'"),
+        ("a: [\n", "error: "),
+    ];
+    for (text, expected) in rows {
+        sandbox.write("muster.yaml", text);
+        let ended = sandbox.muster(&["-c", "check.yaml", "-l"]);
+        assert!(ended.code == Some(2) && ended.stderr.starts_with(expected), "{text}: {:?} {}", ended.code, ended.stderr);
+    }
+    assert_eq!(sandbox.muster(&["--help"]).code, Some(0));
+    assert_eq!(sandbox.muster(&["kernel", "flops", "--help"]).code, Some(0));
+}
