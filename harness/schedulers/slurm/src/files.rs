@@ -4,7 +4,7 @@ use muster_core::{
     case::Identifier,
     job::{
         scheduler::Signal,
-        stage_folder::{EXIT_FILE, LOG_FILE},
+        stage_folder::EXIT_FILE,
         stdout::{first_line, header},
     },
 };
@@ -12,7 +12,7 @@ use muster_host::files as host_files;
 use muster_text::time::Timestamp;
 use std::{
     fs,
-    io::{self, Read, Seek, SeekFrom},
+    io::{self, Read},
     path::Path,
     time::UNIX_EPOCH,
 };
@@ -83,37 +83,6 @@ impl ExitFile {
     }
 }
 
-/// Slurm ended a job that used too much memory, and has written so into the job's log. Without cgroups its state does not say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OverMemory {
-    /// In bytes.
-    pub used: u64,
-    pub allowed: u64,
-}
-
-impl OverMemory {
-    /// Looks for it at the end of the log.
-    pub(crate) fn read(stage: &Path) -> Option<Self> {
-        const MOST: u64 = 16 << 10;
-        let mut file = host_files::open_regular(&stage.join(LOG_FILE)).ok()?;
-        let size = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(size.saturating_sub(MOST))).ok()?;
-        let mut tail = Vec::new();
-        file.take(MOST).read_to_end(&mut tail).ok()?;
-        String::from_utf8_lossy(&tail).lines().rev().find_map(Self::parse)
-    }
-
-    /// `slurmstepd-n1: error: StepId=1.batch exceeded memory limit (487809024 > 52428800), being killed`
-    fn parse(line: &str) -> Option<Self> {
-        let (before, after) = line.split_once(" exceeded memory limit (")?;
-        let (numbers, end) = after.split_once(')')?;
-        let (used, allowed) = numbers.split_once(" > ")?;
-        // The program's last line may have no end.
-        let is_slurms = before.contains("slurmstepd") && end == ", being killed";
-        is_slurms.then_some(Self { used: used.parse().ok()?, allowed: allowed.parse().ok()? })
-    }
-}
-
 /// A small file of a stage folder.
 fn read(path: &Path) -> io::Result<String> {
     const MOST: u64 = 64 << 10;
@@ -171,26 +140,9 @@ mod tests {
     #[test]
     fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
         let stage = tempfile::tempdir().unwrap();
-        for name in [ID, EXIT_FILE, LOG_FILE] {
+        for name in [ID, EXIT_FILE] {
             rustix::fs::mkfifoat(rustix::fs::CWD, stage.path().join(name), rustix::fs::Mode::RWXU).unwrap();
         }
-        assert_eq!((runner(stage.path()), ExitFile::read(stage.path()), OverMemory::read(stage.path())), (None, None, None));
-    }
-
-    #[test]
-    fn a_log_says_that_memory_was_over() {
-        let rows = [
-            (
-                "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (487809024 > 52428800), being killed",
-                Some((487_809_024, 52_428_800)),
-            ),
-            ("slurmstepd: error: StepId=7.0 exceeded memory limit (2 > 1), being killed", Some((2, 1))),
-            ("my test: a job exceeded memory limit (2 > 1), being killed", None),
-            ("slurmstepd: error: StepId=7.0 exceeded memory limit (a > 1), being killed", None),
-            ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED ***", None),
-        ];
-        for (line, expected) in rows {
-            assert_eq!(OverMemory::parse(line).map(|over| (over.used, over.allowed)), expected, "{line}");
-        }
+        assert_eq!((runner(stage.path()), ExitFile::read(stage.path())), (None, None));
     }
 }

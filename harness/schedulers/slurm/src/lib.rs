@@ -20,6 +20,7 @@ mod distribute;
 mod files;
 mod inventory;
 mod launch;
+mod log_tail;
 mod logs;
 mod plan;
 mod poll;

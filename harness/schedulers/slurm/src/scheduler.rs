@@ -68,6 +68,18 @@ impl Scheduler for Slurm {
         Ok(self.plan(workload)?.handle["script"].as_str().map(str::to_owned))
     }
 
+    fn dry_run<'a>(&'a self, workload: &'a Workload) -> Fut<'a, Option<Vec<String>>> {
+        Box::pin(async move {
+            let mistakes = |mistakes: Vec<Diagnostic>| {
+                let messages: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+                SchedulerError::plain(Class::Config, messages.join("; "))
+            };
+            let job = self.plan(workload).map_err(mistakes)?;
+            let cluster = self.cluster_of(&job)?;
+            launch::validate(&cluster, &job).await.map(Some)
+        })
+    }
+
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         let jobs: Vec<Option<Job>> = workloads.map(|workload| self.plan(&workload).ok()).collect();
         Box::pin(preflight::findings(self, jobs))

@@ -1,7 +1,10 @@
 //! What all cases of a session share: its folders, its store, its events, its end.
 
 use crate::{
-    case::judging::{JudgeIn, Judges},
+    case::{
+        judging::{JudgeIn, Judges},
+        outages::Outages,
+    },
     event::{Event, Limit},
     folders::Folders,
     identifier::Identifiers,
@@ -62,6 +65,7 @@ pub(crate) struct Context {
     /// As many texts are judged at once as there are processors.
     pub(crate) judges: Judges,
     pub(crate) secrets: Secrets,
+    outages: Outages,
 }
 
 impl Context {
@@ -88,6 +92,21 @@ impl Context {
             in_flight: Mutex::default(),
             judges: Judges::new(judge),
             secrets,
+            outages: Outages::default(),
+        }
+    }
+
+    /// A request was not answered, since the server of a partition was not reached.
+    pub(crate) fn not_reached(&self, partition: &str, why: &str) {
+        if let Some(text) = self.outages.failed(partition, why) {
+            self.emit(Event::Warning(text));
+        }
+    }
+
+    /// One was answered.
+    pub(crate) fn reached(&self, partition: &str) {
+        if let Some(text) = self.outages.answered(partition) {
+            self.emit(Event::Warning(text));
         }
     }
 

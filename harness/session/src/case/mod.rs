@@ -13,6 +13,7 @@
 pub(crate) mod attempt;
 pub(crate) mod context;
 pub mod judging;
+mod outages;
 mod plan;
 mod queued_case;
 pub(crate) mod record;

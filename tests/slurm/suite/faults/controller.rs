@@ -41,17 +41,20 @@ pub(crate) fn a_controller_that_is_killed_and_comes_back_fails_no_case() {
     assert_eq!(place.marks(), 2, "{}", ended.text);
 }
 
-/// A launch waits for the controller.
+/// A launch waits for the controller, and a line says so.
 pub(crate) fn a_controller_that_comes_late_gets_the_job_then() {
     let cluster = Cluster::own(Accounting::Off);
     let marks = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks; echo done\nsanity: [{ found: done }]";
     let place = Place::new(&cluster, "late", "launcher: none", marks);
     cluster.stop("slurmctld");
     let running = place.started(&[]);
-    sleep(Duration::from_secs(6));
+    sleep(Duration::from_secs(25));
     cluster.start("slurmctld");
-    running.ended().expect_case(0, "pass", &[]);
+    let ended = running.ended().expect_case(0, "pass", &[]);
     assert_eq!(place.marks(), 1);
+    for line in ["partition main: no answer for ", "Unable to contact slurm controller", "partition main: it answers again"] {
+        assert_eq!(ended.text.matches(line).count(), 1, "{line}: {}", ended.text);
+    }
 }
 
 /// The answer of sbatch is lost, as the controller hangs; the job runs once.

@@ -91,3 +91,23 @@ pub(crate) fn an_account_that_is_not_ones_own_is_a_mistake_at_the_launch() {
     let place = Place::new(Cluster::with_accounting(), "account", "launcher: none", check);
     place.run(&[]).expect_case(3, "error{config}", &["Invalid account"]);
 }
+
+/// srun ends the other tasks, and its own status is that of the signal.
+pub(crate) fn the_task_that_failed_first_gives_the_status() {
+    let check = "parameters: { how: [exit 7, 'kill -SEGV $$'] }\nnum_tasks: 3\nexecutable: sh\n\
+                 executable_opts: [-c, \"'[ $SLURM_PROCID != 1 ] || ${{ how }}; sleep 20'\"]\nsanity: []";
+    let place = Place::new(Cluster::shared(), "firsttask", "access: [-p main]", check);
+    let ended = place.run(&[]).expect(1);
+    for case in ended.cases() {
+        let how = case["parameters"]["how"].as_str().unwrap_or_default();
+        let (status, words) = if how == "exit 7" {
+            ("exit status 7", "Exited with exit code 7")
+        } else {
+            ("exit status 139", "Segmentation fault")
+        };
+        let cause = case["cause"].as_str().unwrap_or_default();
+        assert!(cause.contains(status), "{how}: {cause}\n{}", ended.text);
+        assert!(ended.text.contains(words) && ended.text.contains("srun ended"), "{}", ended.text);
+    }
+    assert_eq!(ended.cases().len(), 2);
+}

@@ -69,6 +69,13 @@ pub(crate) fn constraints_and_excluded_nodes_of_both_sched_options_hold() {
     expect(&shown(Cluster::shared(), "joined", options, check), &words);
 }
 
+/// Slurm takes no parentheses within others.
+pub(crate) fn constraints_of_three_places_hold() {
+    let options = "launcher: none, access: [-C big], sched_options: { constraint: big|small }";
+    let check = "sched_options: { constraint: small|big, exclude: n1 }";
+    expect(&shown(Cluster::shared(), "three", options, check), &["Features=(big)&(big|small)&(small|big)"]);
+}
+
 /// Commands of Slurm do not list it unless they are asked for all partitions.
 pub(crate) fn a_hidden_partition_is_used_like_any_other() {
     let cluster = Cluster::own(Accounting::Off);

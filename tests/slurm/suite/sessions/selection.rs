@@ -74,11 +74,24 @@ pub(crate) fn a_dry_run_shows_the_script_that_is_submitted() {
     assert!(submitted.contains(&"#SBATCH --comment=mine") && submitted.contains(&"#SBATCH --time=6"), "{submitted:?}");
 }
 
+/// Nothing is known of the cases then.
+pub(crate) fn a_dry_run_of_a_server_that_is_away_validates_nothing() {
+    let cluster = Cluster::own(Accounting::Off);
+    let place = Place::new(&cluster, "awayserver", "launcher: none", "executable: 'true'\nsanity: []");
+    cluster.stop("slurmctld");
+    let ended = place.muster(&["-c", "c.check.yaml", "--dry-run=server"]).expect(2);
+    assert!(ended.text.contains("# NOT VALIDATED: "), "{}", ended.text);
+    cluster.start("slurmctld");
+}
+
 pub(crate) fn a_dry_run_of_the_server_says_what_would_be_refused_and_launches_nothing() {
     let check = "executable: echo mark >> $SLURM_SUBMIT_DIR/marks\nsanity: []\nparameters: { p: [main, short] }\ntime_limit: 30m\n\
                  sched_options: { partition: '${{ p }}' }";
     let place = Place::new(Cluster::shared(), "server", "launcher: none", check);
     let ended = place.muster(&["-c", "c.check.yaml", "--dry-run=server"]).expect(2);
     assert!(ended.text.contains("short allows 1 min"), "{}", ended.text);
+    assert!(ended.text.contains("# accepted by the server"), "the other one: {}", ended.text);
+    let wrong = place.muster(&["-c", "c.check.yaml", "--dry-run=server", "-J", "constraint=nope", "-E", "p == 'main'"]).expect(2);
+    assert!(wrong.text.contains("# REFUSED by the server: sbatch: Invalid feature specification"), "{}", wrong.text);
     assert!(place.jobs().is_empty() && place.marks() == 0 && !place.file("stage/trial").exists(), "{}", ended.text);
 }

@@ -209,9 +209,20 @@ impl CheckFile {
     ) -> Option<Self> {
         let mut context = Context::with(placeholders, more.clone());
         let file = Self::decode(tree, &mut context);
+        for node in layers(tree).filter_map(|layer| layer.get("num_tasks")).filter(|node| is_flexible(node)) {
+            let own = context.diagnostics.iter_mut().filter(|diagnostic| diagnostic.span == Some(node.span));
+            own.for_each(|diagnostic| diagnostic.hint = Some(FLEXIBLE.to_owned()));
+        }
         diagnostics.append(&mut context.diagnostics);
         file
     }
+}
+
+const FLEXIBLE: &str = "write how many; `--distribute` runs a check on each node, in place of ReFrame's flexible allocation";
+
+/// In ReFrame a number below 1 means as many as there are nodes.
+fn is_flexible(num_tasks: &Node) -> bool {
+    num_tasks.plain().and_then(|text| text.parse::<i64>().ok()).is_some_and(|number| number < 1)
 }
 
 /// A check with `extends` may append to the lists of its base, and a base to those of the bases before it.

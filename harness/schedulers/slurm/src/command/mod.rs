@@ -22,7 +22,7 @@ use std::{
     process::Stdio,
     time::{Duration, Instant},
 };
-use tokio::{process::Command, sync::Semaphore, time::timeout};
+use tokio::{io::AsyncWriteExt, process::Command, sync::Semaphore, time::timeout};
 
 /// How long a command may take that only asks.
 pub(crate) const ASK_LIMIT: Duration = Duration::from_secs(20);
@@ -128,7 +128,7 @@ impl Commands {
         let words: Vec<String> = arguments.into_iter().map(Into::into).collect();
         // The semaphore is never closed.
         let _turn = self.turns.acquire().await;
-        self.run(program, &words, ASK_LIMIT, kept.chain(own).collect()).await
+        self.run(program, &words, None, ASK_LIMIT, kept.chain(own).collect()).await
     }
 
     /// Submits a script, in the environment that its job will have, but for [`hidden`](Self::hidden).
@@ -139,7 +139,14 @@ impl Commands {
         pass_env: &[String],
         limit: Duration,
     ) -> Result<Answer, NoAnswer> {
-        self.run("sbatch", words, limit, self.environment_of_sbatch(pass_env)).await
+        self.run("sbatch", words, None, limit, self.environment_of_sbatch(pass_env)).await
+    }
+
+    /// Has a script validated, and submits nothing.
+    pub(crate) async fn test(&self, script: String, pass_env: &[String], limit: Duration) -> Result<Answer, NoAnswer> {
+        let words: Vec<String> = ["--test-only".to_owned()].into_iter().chain(self.cluster()).collect();
+        let _turn = self.turns.acquire().await;
+        self.run("sbatch", &words, Some(script), limit, self.environment_of_sbatch(pass_env)).await
     }
 
     fn environment_of_sbatch(&self, pass_env: &[String]) -> HashMap<OsString, OsString> {
@@ -158,18 +165,31 @@ impl Commands {
         &self,
         program: &'static str,
         words: &[String],
+        input: Option<String>,
         limit: Duration,
         environment: HashMap<OsString, OsString>,
     ) -> Result<Answer, NoAnswer> {
         let mut command = self.command(program, words, &environment);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
         let started = Instant::now();
-        let child = command.spawn().map_err(|error| match error.kind() {
+        let mut child = command.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => NoAnswer::Missing(program),
             _ => NoAnswer::Failed(program, error),
         })?;
         let mut group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        match timeout(limit, child.wait_with_output()).await {
+        let stdin = child.stdin.take();
+        let fed = async move {
+            if let (Some(mut stdin), Some(input)) = (stdin, input) {
+                // Who does not read it says why.
+                let _ = stdin.write_all(input.as_bytes()).await;
+            }
+        };
+        let (_, output) = match timeout(limit, async { tokio::join!(fed, child.wait_with_output()) }).await {
+            Ok((fed, output)) => (fed, Ok(output)),
+            Err(late) => ((), Err(late)),
+        };
+        match output {
             Err(_) => Err(NoAnswer::Silent(program, limit)),
             Ok(Err(error)) => Err(NoAnswer::Failed(program, error)),
             Ok(Ok(output)) => {
@@ -239,7 +259,7 @@ mod tests {
         let script = format!("(sleep 2; touch {}) & sleep 60", file.display());
         let started = Instant::now();
         let words = ["-c".to_owned(), script];
-        let answer = commands().run("sh", &words, Duration::from_millis(200), std::env::vars_os().collect()).await;
+        let answer = commands().run("sh", &words, None, Duration::from_millis(200), std::env::vars_os().collect()).await;
         assert!(matches!(answer, Err(NoAnswer::Silent("sh", _))), "{answer:?}");
         tokio::time::sleep(Duration::from_millis(2500)).await;
         assert!(!file.exists() && started.elapsed() < Duration::from_secs(30));

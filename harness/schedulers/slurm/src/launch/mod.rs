@@ -5,6 +5,9 @@
 
 mod files;
 mod refusal;
+mod validate;
+
+pub(crate) use validate::validate;
 
 use crate::{
     answers::{

@@ -46,7 +46,8 @@ pub(super) fn classify(complaint: &str, resubmit: &[String]) -> Refusal {
 
 /// Without what every line begins with.
 pub(super) fn shortened(complaint: &str) -> String {
-    complaint.replace("sbatch: error: ", "").replace("Batch job submission failed: ", "")
+    const HEADS: [&str; 4] = ["sbatch: error: ", "Batch job submission failed: ", "sbatch: ", "allocation failure: "];
+    HEADS.iter().fold(complaint.to_owned(), |text, head| text.replace(head, ""))
 }
 
 #[cfg(test)]

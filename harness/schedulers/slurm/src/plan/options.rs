@@ -205,10 +205,11 @@ fn look_at(options: &Value) -> (Options, Vec<WrongOption>) {
         Err(mistakes) => reader.wrong.extend(mistakes.into_iter().map(|mistake| WrongOption { name: "options", mistake })),
     }
     for (name, value) in options.as_object().into_iter().flatten() {
-        if let Some(name) = SBATCH.iter().find(|known| *known == name)
-            && let Some(value) = reader.flag(name, value)
-        {
-            read.flags.push(((*name).to_owned(), value));
+        let Some(name) = SBATCH.iter().find(|known| *known == name) else { continue };
+        // Each is a constraint of its own.
+        let values = if *name == "constraint" { value.as_array().map(Vec::as_slice) } else { None };
+        for value in values.unwrap_or(std::slice::from_ref(value)) {
+            read.flags.extend(reader.flag(name, value).map(|value| ((*name).to_owned(), value)));
         }
     }
     (read, reader.wrong)
@@ -234,14 +235,6 @@ impl Reader<'_> {
             Value::Number(number) => number.to_string(),
             Value::String(text) => text.clone(),
             Value::Array(items) if items.is_empty() => return None,
-            Value::Array(items) if name == "constraint" => {
-                let mut features: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-                features.dedup();
-                match features[..] {
-                    [feature] => feature.to_owned(),
-                    _ => features.iter().map(|feature| format!("({feature})")).collect::<Vec<_>>().join("&"),
-                }
-            }
             Value::Array(items) if matches!(name, "exclude" | "nodelist" | "licenses") => {
                 items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
             }

@@ -19,7 +19,11 @@ use muster_core::job::{
     stage_folder::{EXIT_FILE, FAULT_FILE, LOG_FILE},
     workload::Workload,
 };
-use muster_text::{Value, diagnostic::Diagnostic, shell};
+use muster_text::{
+    Value,
+    diagnostic::{Diagnostic, did_you_mean},
+    shell,
+};
 use std::fmt::Write;
 
 /// See [`Descriptor::keep_status`](muster_core::job::descriptor::Descriptor::keep_status): status, bytes of the log, time,
@@ -37,6 +41,8 @@ const COMMENT: usize = 1024;
 pub(crate) struct Header {
     flags: Vec<Flag>,
     verbatim: Vec<String>,
+    /// What the nodes must have, of all layers. Slurm takes no parentheses within others.
+    constraints: Vec<String>,
 }
 
 impl Header {
@@ -45,13 +51,21 @@ impl Header {
     }
 
     /// A later layer replaces an earlier one, but features add up, and so do nodes to leave out.
-    fn set(&mut self, (name, value): Flag) {
+    fn set(&mut self, (name, mut value): Flag) {
+        if let ("constraint", Some(constraint)) = (name.as_str(), &value) {
+            if !self.constraints.contains(constraint) {
+                self.constraints.push(constraint.clone());
+            }
+            value = Some(match &self.constraints[..] {
+                [only] => only.clone(),
+                all => all.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join("&"),
+            });
+        }
         let Some(known) = self.flags.iter_mut().find(|(known, _)| *known == name) else {
             self.flags.push((name, value));
             return;
         };
         known.1 = match (name.as_str(), known.1.take(), value) {
-            ("constraint", Some(known), Some(value)) if known != value => Some(format!("({known})&({value})")),
             ("exclude", Some(known), Some(value)) => Some(format!("{known},{value}")),
             (_, _, value) => value,
         };
@@ -143,18 +157,19 @@ fn resource<'a>(workload: &'a Workload, name: &str) -> Option<&'a Value> {
 }
 
 /// The options of all resources that the check names, with its values in them. One that the partition does not have adds nothing: a
-/// check for many sites names all that it needs anywhere.
+/// check for many sites names all that it needs anywhere. But a name that is nearly one of the partition's is a slip.
 fn resources(workload: &Workload) -> Result<Vec<String>, Vec<Diagnostic>> {
-    let (mut options, mut wrong) = (Vec::new(), Vec::new());
+    let (mut options, mut wrong, mut slips) = (Vec::new(), Vec::new(), Vec::new());
     let mut fill = |name: &str, values: &dyn Fn(&str) -> Option<String>| {
         for option in resource(workload, name).map(texts).into_iter().flatten() {
             match filled(option, values) {
                 Ok(option) => options.push(option),
                 Err(missing) => {
                     let message = format!("the resource `{name}` needs `{missing}`, which `extra_resources` does not give");
-                    wrong.push(
-                        Diagnostic::general(message).hint(format!("write `extra_resources: {{ {name}: {{ {missing}: .. }} }}`")),
+                    let hint = format!(
+                        "write `extra_resources: {{ {name}: {{ {missing}: .. }} }}`, or mend `{{{missing}}}` in `resources` of the site file"
                     );
+                    wrong.push(Diagnostic::general(message).hint(hint));
                 }
             }
         }
@@ -162,13 +177,22 @@ fn resources(workload: &Workload) -> Result<Vec<String>, Vec<Diagnostic>> {
     if let Some(gpus) = workload.shared.get("num_gpus_per_node").and_then(Value::as_u64).filter(|gpus| *gpus > 0) {
         fill(GPU, &|name| (name == "num_gpus_per_node").then(|| gpus.to_string()));
     }
-    for (name, values) in workload.shared.get("extra_resources").and_then(Value::as_object).into_iter().flatten() {
+    let all = workload.shared.get("resources").and_then(Value::as_array).into_iter().flatten();
+    let known: Vec<&str> = all.filter_map(|resource| resource["name"].as_str()).collect();
+    let asked = || workload.shared.get("extra_resources").and_then(Value::as_object).into_iter().flatten();
+    for (name, _) in asked().filter(|(name, _)| !known.contains(&name.as_str())) {
+        if let Some(hint) = did_you_mean(name, known.iter().copied()) {
+            slips.push(Diagnostic::general(format!("`extra_resources`: the partition has no resource `{name}`")).hint(hint));
+        }
+    }
+    for (name, values) in asked() {
         fill(name, &|key| match &values[key] {
             Value::String(text) => Some(text.clone()),
             Value::Null => None,
             other => Some(other.to_string()),
         });
     }
+    wrong.append(&mut slips);
     if wrong.is_empty() { Ok(options) } else { Err(wrong) }
 }
 

@@ -109,7 +109,7 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
         lines,
         [
             "--account=y",
-            "--constraint=(a100)&((nvme)&(big))",
+            "--constraint=(a100)&(nvme)&(big)",
             "--contiguous",
             "--exclude=n1,n2,n3",
             "--gres=gpu:2",
@@ -130,6 +130,9 @@ fn a_value_that_is_missing_or_cannot_be_meant_is_a_mistake() {
         "resources": [{ "name": "memory", "options": ["--mem={size}"] }], "extra_resources": { "memory": { "sise": 1 } },
     });
     assert_eq!(mistakes(&resource, json!({})), ["the resource `memory` needs `size`, which `extra_resources` does not give"]);
+    let slip =
+        json!({ "resources": [{ "name": "gpu", "options": ["--gres=gpu:{num}"] }], "extra_resources": { "gpuu": { "num": 1 } } });
+    assert_eq!(mistakes(&slip, json!({})), ["`extra_resources`: the partition has no resource `gpuu`"]);
     let rows = [
         (json!({ "options": ["--array=1-9"] }), "`sched_options.options`: `--array=1-9` is not taken"),
         (json!({ "options": ["x"] }), "`sched_options.options`: `x` is not an option of sbatch"),

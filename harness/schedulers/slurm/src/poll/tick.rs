@@ -11,7 +11,8 @@ use crate::{
         jobs::{QUEUE, RECORDS, Record, Row, queue, records, shown},
         nodes::Node,
     },
-    files::{self, ExitFile, OverMemory},
+    files::{self, ExitFile},
+    log_tail::LogTail,
     plan::Handle,
     status::{Decision, Facts, Verdict, decide, judge, words},
 };
@@ -124,8 +125,8 @@ impl Cluster {
         };
         let jobs: Vec<Arc<Tracked>> =
             jobs.iter().filter(may_have_ended).filter(|job| job.memory.lock().exit.is_none()).cloned().collect();
-        let read = |stage: &Path| (ExitFile::read(stage), OverMemory::read(stage), files::runner(stage));
-        for (job, (exit, over_memory, runner)) in read_each(&jobs, read).await {
+        let read = |stage: &Path| (ExitFile::read(stage), LogTail::read(stage), files::runner(stage));
+        for (job, (exit, log_tail, runner)) in read_each(&jobs, read).await {
             if exit.is_some() {
                 job.hint();
             }
@@ -134,7 +135,7 @@ impl Cluster {
                 job.memory.lock().runner = since;
             }
             let mut memory = job.memory.lock();
-            (memory.exit, memory.excess) = (exit, over_memory);
+            (memory.exit, memory.log_tail) = (exit, log_tail);
         }
     }
 
@@ -289,7 +290,7 @@ impl Memory {
                     (self.over_since, self.ask_at, self.asked, self.record) = (None, None, 0, None);
                     // A file of an earlier start: Slurm has started the job again.
                     if row.state != State::Completing {
-                        (self.exit, self.excess) = (None, None);
+                        (self.exit, self.log_tail) = (None, LogTail::default());
                     }
                 } else if was != Some(row.state) || self.over_since.is_none() {
                     self.over_since = Some(now);
@@ -320,7 +321,8 @@ impl Memory {
             record: self.record.as_ref(),
             exit: self.exit.as_ref(),
             is_ending: job.is_ending(),
-            over_memory: self.excess,
+            over_memory: self.log_tail.over_memory,
+            first_failed: self.log_tail.first_failed.as_ref(),
             runner: self.runner,
             age,
             over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),

@@ -2,7 +2,8 @@
 
 use crate::{
     answers::jobs::{Record, Row},
-    files::{ExitFile, OverMemory},
+    files::ExitFile,
+    log_tail::LogTail,
     plan::Handle,
 };
 use muster_core::{
@@ -55,7 +56,7 @@ pub(super) struct Memory {
     pub over_since: Option<Instant>,
     pub record: Option<Record>,
     pub exit: Option<ExitFile>,
-    pub excess: Option<OverMemory>,
+    pub log_tail: LogTail,
     pub runner: Option<Timestamp>,
     /// How often somebody was asked how it ended, and when the next time is.
     pub asked: u32,
@@ -78,7 +79,7 @@ impl Tracked {
             over_since: None,
             record: None,
             exit: None,
-            excess: None,
+            log_tail: LogTail::default(),
             runner: None,
             asked: 0,
             ask_at: None,

@@ -15,7 +15,8 @@ use crate::{
         State, expand,
         jobs::{Record, Row},
     },
-    files::{ExitFile, OverMemory, SECTION},
+    files::{ExitFile, SECTION},
+    log_tail::{FailedTask, OverMemory},
     plan::Handle,
 };
 use muster_core::{
@@ -59,6 +60,7 @@ pub(crate) struct Facts<'a> {
     pub is_ending: bool,
     /// What its log says of memory.
     pub over_memory: Option<OverMemory>,
+    pub first_failed: Option<&'a FailedTask>,
     /// Since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
     /// Since its launch.
@@ -207,6 +209,7 @@ impl Facts<'_> {
             (State::Cancelled, _) if self.by_whom().is_none() && self.may_be_told_by_whom() => Verdict::Ask,
             (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
             (_, status) if self.over_memory.is_some() && status.is_none_or(is_signal) => done(self.out_of_memory()),
+            (_, Some(status)) if is_signal(status) && self.first_failed.is_some() => done(self.first_task(status)),
             (_, Some(status)) => done(self.ended(Exit::Code(status), None, vec![])),
             (State::Completed, None) if is_late => {
                 let latency = format_duration(self.handle.policy.file_latency);
@@ -232,6 +235,12 @@ impl Facts<'_> {
             (None, None) => "used more memory than it may use".to_owned(),
         };
         self.ended(exit, Some(format!("OUT_OF_MEMORY{}: {how}", self.place())), vec![])
+    }
+
+    /// srun has ended the tasks that were left: the status of its script is that of a signal, which says nothing.
+    fn first_task(&self, status: i32) -> JobStatus {
+        let first = self.first_failed.map_or((status, String::new()), |task| (task.status, task.what.clone()));
+        self.ended(Exit::Code(first.0), None, vec![format!("{}; srun ended the other tasks", first.1)])
     }
 
     /// FAILED, and no exit file: its script was killed, or never started.

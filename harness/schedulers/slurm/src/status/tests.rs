@@ -81,6 +81,7 @@ fn facts(handle: &Handle) -> Facts<'_> {
         exit: None,
         is_ending: false,
         over_memory: None,
+        first_failed: None,
         runner: None,
         age: SECOND,
         over_for: SECOND,
@@ -221,14 +222,27 @@ fn the_accounting_says_who_took_a_job_away() {
         assert_eq!(line(&given), expected);
     }
     let by_controller = (row("CANCELLED"), record("CANCELLED", (0, 15)), exit(143), Handle::default());
-    let facts = Facts {
+    let cancelled = Facts {
         row: Some(&by_controller.0),
         record: Some(&by_controller.1),
         exit: Some(&by_controller.2),
         is_ending: true,
         ..facts(&by_controller.3)
     };
-    assert!(matches!(judge(&facts), Verdict::Status(JobStatus::Gone { .. }, true)), "Muster has cancelled it itself");
+    assert!(matches!(judge(&cancelled), Verdict::Status(JobStatus::Gone { .. }, true)), "Muster has cancelled it itself");
+    let first = FailedTask { what: "task 1 on n1: Exited with exit code 7".to_owned(), status: 7 };
+    let of_step =
+        (row("FAILED"), record("FAILED", (143, 0)), exit(143), Handle { id: Some("12".to_owned()), ..Handle::default() });
+    let failed = Facts {
+        row: Some(&of_step.0),
+        record: Some(&of_step.1),
+        exit: Some(&of_step.2),
+        first_failed: Some(&first),
+        ..facts(&of_step.3)
+    };
+    let Verdict::Status(JobStatus::Ended(ending), true) = judge(&failed) else { panic!("an end") };
+    assert_eq!(ending.exits[0].exit, Exit::Code(7), "the status of srun is that of the tasks that it has ended");
+    assert_eq!(ending.notes, ["task 1 on n1: Exited with exit code 7; srun ended the other tasks"]);
     let late = Given { over_for: 60, ..of(("FAILED", (7, 0)), None) };
     assert_eq!(line(&late), "over: exit status 7 on n1its exit file did not come: the status is Slurm's");
 }

@@ -107,6 +107,7 @@ impl Attempt<'_> {
             crash_points::reached(crash_points::Point::LaunchStarted);
             let error = match launch_once(self.scheduler, &self.job).await {
                 Ok(Launch::Launched(job)) => {
+                    self.context.reached(&self.case.partition);
                     crash_points::reached(crash_points::Point::Launched);
                     let now = clock::now();
                     record.result.times.launched = Some(now);

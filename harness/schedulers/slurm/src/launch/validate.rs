@@ -1,0 +1,36 @@
+//! `--dry-run=server`: sbatch validates a script, and submits nothing.
+
+use crate::{
+    launch::{
+        files::text,
+        named,
+        refusal::{Refusal, classify, shortened},
+    },
+    plan::Handle,
+    poll::Cluster,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::scheduler::Job,
+};
+
+/// What Slurm warns of. The script goes through standard input: there is no stage folder.
+pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>, SchedulerError> {
+    let handle = Handle::of(job)?;
+    let partitions = cluster.partitions().await?;
+    let limits = named(handle.partition.as_deref(), partitions).filter_map(|partition| partition.max_time);
+    let script = text(&handle, limits, &cluster.commands);
+    let answer = cluster.commands.test(script, &handle.pass_env, handle.policy.submit_limit).await?;
+    if answer.is_ok() {
+        return Ok(Vec::new());
+    }
+    let complaint = answer.complaint();
+    let what = format!("sbatch: {}", shortened(&complaint));
+    match classify(&complaint, &handle.policy.resubmit) {
+        // A launch would wait until there is.
+        Refusal::NoRoom => Ok(vec![what]),
+        Refusal::Away | Refusal::Lost => Err(SchedulerError::plain(Class::Outage, what)),
+        Refusal::Identity => Err(SchedulerError::plain(Class::Infra, what)),
+        Refusal::Mistake => Err(SchedulerError::plain(Class::Config, what)),
+    }
+}
