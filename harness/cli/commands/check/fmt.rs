@@ -61,9 +61,9 @@ pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> 
         }
     }
     let verb = if how == How::Write { "formatted" } else { "not formatted" };
-    let lines: String = tally.changed.iter().map(|path| format!("{verb}: {path}\n")).collect();
+    let lines: Vec<String> = tally.changed.iter().map(|path| format!("{verb}: {path}\n")).collect();
     if how != How::Diff {
-        terminal.print(&lines);
+        terminal.print(&lines.concat());
     }
     Ok(tally.end(how, terminal))
 }
@@ -73,8 +73,8 @@ fn diff(path: &str, before: &str, after: &str, terminal: Terminal) -> String {
     let paint = Paint { color: terminal.color };
     let diff = TextDiff::from_lines(before, after).unified_diff().context_radius(AROUND).header(path, path).to_string();
     let painted = |line: &str| match line.chars().next() {
-        Some('+') => paint.apply(Tone::Good, line).to_string(),
-        Some('-') => paint.apply(Tone::Bad, line).to_string(),
+        Some('+') => paint.apply(Tone::Good, line),
+        Some('-') => paint.apply(Tone::Bad, line),
         _ => line.to_owned(),
     };
     diff.lines().map(|line| painted(line) + "\n").collect()

@@ -185,11 +185,8 @@ impl Commands {
                 let _ = stdin.write_all(input.as_bytes()).await;
             }
         };
-        let (_, output) = match timeout(limit, async { tokio::join!(fed, child.wait_with_output()) }).await {
-            Ok((fed, output)) => (fed, Ok(output)),
-            Err(late) => ((), Err(late)),
-        };
-        match output {
+        let ended = async { tokio::join!(fed, child.wait_with_output()).1 };
+        match timeout(limit, ended).await {
             Err(_) => Err(NoAnswer::Silent(program, limit)),
             Ok(Err(error)) => Err(NoAnswer::Failed(program, error)),
             Ok(Ok(output)) => {
