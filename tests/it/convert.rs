@@ -208,3 +208,38 @@ fn converted_text_that_cannot_be_printed_counts_more_than_a_line_that_was_not_co
     let output = sandbox.command(&["convert", "settings.py", "-o", "-"]).stdout(full).output().expect("runs");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// docs/convert.md lists what is read in another way, or not at all: each of these, so that a mended one is struck off there.
+#[test]
+fn what_the_converter_does_not_see_is_as_the_page_says() {
+    let head =
+        "import reframe as rfm\nimport reframe.utility.sanity as sn\nfrom reframe.utility.sanity import assert_found as af\n\n\n";
+    let class = |base: &str, body: &str, sanity: &str| {
+        format!(
+            "{head}base = rfm.RunOnlyRegressionTest\n\n@rfm.simple_test\nclass A({base}):\n    valid_systems = ['*']\n    \
+             valid_prog_environs = ['*']\n    executable = 'if [[ -n \"$X\" ]]; then echo hi; fi'\n    {body}\n    @sanity_function\n    \
+             def check(self):\n        return {sanity}\n"
+        )
+    };
+    let usual = "rfm.RunOnlyRegressionTest";
+    let rows = [
+        (class(usual, "pass", "sn.assert_found(r'hi', self.stderr)"), 0, "  - found: hi"),
+        (class(usual, "pass", "af(patt=r'hi', filename=self.stdout)"), 0, "  - found: hi"),
+        (class(usual, "n = parameter(sorted([1, 3, 2], reverse=True))", "af(r'hi', self.stdout)"), 0, "  'n': [1, 2, 3]"),
+        (class(usual, "pass", "af(r'hi', self.stdout)"), 0, "executable: if [[ -n \"$X\" ]]; then echo hi; fi"),
+        (class("base", "pass", "af(r'hi', self.stdout)"), 1, ""),
+        (
+            class(usual, "pass", "sn.assert_eq(sn.max(iterable=sn.extractall(r'(\\d+)', self.stdout, 1, int)), 3)"),
+            1,
+            "# Not carried",
+        ),
+    ];
+    for (text, code, line) in rows {
+        let sandbox = Sandbox::new();
+        sandbox.write("a.py", &text);
+        let ended = sandbox.muster(&["convert", "a.py", "-o", "-"]);
+        assert_eq!(ended.code, Some(code), "{text}\n{}{}", ended.stdout, ended.stderr);
+        assert!(line.is_empty() || ended.stdout.lines().any(|shown| shown.starts_with(line)), "{line}\n{}", ended.stdout);
+        assert!(ended.stderr.trim_end().ends_with("; not checked against ReFrame"), "{}", ended.stderr);
+    }
+}

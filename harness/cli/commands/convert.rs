@@ -124,5 +124,6 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
 fn summary(conversion: &Conversion) -> String {
     let count = |missing| conversion.refusals.iter().filter(|refusal| refusal.level.is_missing() == missing).count();
     let checks: usize = conversion.outputs.iter().map(|output| output.checks).sum();
-    format!("{checks} check(s) converted; {} line(s) not converted, {} note(s)", count(true), count(false))
+    let (missing, notes) = (count(true), count(false));
+    format!("{checks} check(s) converted; {missing} line(s) not converted, {notes} note(s); not checked against ReFrame")
 }
