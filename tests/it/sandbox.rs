@@ -2,10 +2,14 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 use tempfile::TempDir;
+
+/// A user who owns nothing.
+pub(crate) const NOBODY: u32 = 65534;
 
 /// A folder with check files, a database and whatever a run leaves.
 pub(crate) struct Sandbox {
@@ -68,6 +72,14 @@ impl Sandbox {
             .env("COLUMNS", "100");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
+    }
+
+    /// The binary in this folder, which everybody may read now: the build folder may be private.
+    pub(crate) fn for_everybody(&self) -> PathBuf {
+        fs::set_permissions(self.path(""), fs::Permissions::from_mode(0o755)).expect("a folder");
+        let (binary, copy) = (Path::new(env!("CARGO_BIN_EXE_muster")), self.path("muster"));
+        fs::hard_link(binary, &copy).or_else(|_| fs::copy(binary, &copy).map(drop)).expect("a copy of the program");
+        copy
     }
 
     /// Runs it to its end.

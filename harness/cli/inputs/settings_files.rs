@@ -7,8 +7,9 @@ use crate::{
 use anyhow::{Context, bail};
 use muster_core::job::descriptor::Schedulers;
 use std::{
-    io,
-    path::{Path, PathBuf},
+    fs, io,
+    os::unix::fs::MetadataExt,
+    path::{self, Path, PathBuf},
 };
 
 /// Of a project, in the working folder.
@@ -21,6 +22,8 @@ pub fn read(schedulers: &Schedulers) -> anyhow::Result<Vec<FileSetting>> {
         let text = match files::read(&path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
+            // `sudo -u` and the like keep the HOME of who calls: the settings there are not those of this user. `config show` says so.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && folder_of_others(&path).is_some() => continue,
             Err(error) => return Err(error).with_context(|| format!("the settings in {} cannot be read", path.display())),
         };
         match args::file_settings(&args::definition(schedulers), &path.display().to_string(), &text, false) {
@@ -35,8 +38,30 @@ pub fn read(schedulers: &Schedulers) -> anyhow::Result<Vec<FileSetting>> {
     Ok(all)
 }
 
+/// The files that are read, and those that may not be looked for, each as `config show` prints it.
+pub fn shown() -> Vec<String> {
+    let line = |path: PathBuf| {
+        if path.is_file() {
+            return Some(path.display().to_string());
+        }
+        let folder = folder_of_others(&path)?;
+        Some(format!("not {}: {} is closed to this user", path.display(), folder.display()))
+    };
+    paths().into_iter().filter_map(line).collect()
+}
+
+/// The folder of another user that keeps this one from finding a file. `None`: the file is found, or known not to be there, or the
+/// closed folder is the user's own.
+fn folder_of_others(path: &Path) -> Option<PathBuf> {
+    let is_closed = |path: &Path| fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+    let path = path::absolute(path).ok().filter(|path| is_closed(path))?;
+    let folder = path.ancestors().skip(1).find(|folder| !is_closed(folder))?;
+    let owner = fs::metadata(folder).ok()?.uid();
+    (owner != rustix::process::geteuid().as_raw()).then(|| folder.to_owned())
+}
+
 /// Where they are looked for.
-pub fn paths() -> Vec<PathBuf> {
+fn paths() -> Vec<PathBuf> {
     std::iter::once(PathBuf::from(OF_PROJECT)).chain(of_user()).collect()
 }
 

@@ -1,6 +1,14 @@
 //! `muster.yaml` in the working folder, and the user's `config.yaml`.
 
-use crate::sandbox::{Ended, Sandbox};
+use crate::sandbox::{Ended, NOBODY, Sandbox};
+use std::{
+    fs,
+    os::unix::{
+        fs::{PermissionsExt, chown},
+        process::CommandExt,
+    },
+    process::Command,
+};
 
 const CHECK: &str = "name: a\nvalid_systems: ['*']\ntags: [gpu]\nexecutable: echo hello\nsanity: []\n---\nname: b\nvalid_systems: ['*']\nexecutable: echo hello\nsanity: []\n";
 
@@ -70,4 +78,40 @@ fn a_mistake_in_a_file_of_settings_is_bad_usage_and_keeps_nobody_from_help() {
     }
     assert_eq!(sandbox.muster(&["--help"]).code, Some(0));
     assert_eq!(sandbox.muster(&["kernel", "flops", "--help"]).code, Some(0));
+}
+
+#[test]
+fn settings_behind_a_folder_that_is_closed_to_this_user_are_not_its_own() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("!!! SKIPPED: running as another user needs root");
+        return;
+    }
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("home/.config/muster/config.yaml", "maxfail: 1\n");
+    let binary = sandbox.for_everybody();
+    let mode = |path: &str, mode: u32| {
+        fs::set_permissions(sandbox.path(path), fs::Permissions::from_mode(mode)).expect("a mode");
+    };
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&binary);
+        command.args(args).current_dir(sandbox.path("")).env_remove("XDG_CONFIG_HOME").env("HOME", sandbox.path("home"));
+        sandbox.ended(&command.uid(NOBODY).gid(NOBODY).output().expect("runs"))
+    };
+    // As `sudo -u` leaves it: the HOME of somebody else.
+    mode("home", 0o700);
+    let listed = run(&["-c", "check.yaml", "-l"]);
+    assert_eq!((listed.code, listed.stderr.as_str()), (Some(0), ""));
+    let settings = row(&run(&["config", "show"]).stdout, "settings");
+    insta::assert_snapshot!(settings, @"settings files not [FOLDER]/home/.config/muster/config.yaml: [FOLDER]/home is closed to this user");
+    // A folder of one's own, and a file that is there, are not passed over.
+    chown(sandbox.path("home"), Some(NOBODY), Some(NOBODY)).expect("an owner");
+    mode("home", 0o000);
+    let own = run(&["-c", "check.yaml", "-l"]);
+    mode("home", 0o755);
+    mode("home/.config/muster/config.yaml", 0o600);
+    let there = run(&["-c", "check.yaml", "-l"]);
+    let expected = "error: the settings in [FOLDER]/home/.config/muster/config.yaml cannot be read: Permission denied";
+    for ended in [own, there] {
+        assert!(ended.code == Some(2) && ended.stderr.starts_with(expected), "{:?} {}", ended.code, ended.stderr);
+    }
 }

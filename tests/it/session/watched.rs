@@ -2,7 +2,7 @@
 
 use crate::{
     common::{copy_environment, eventually},
-    sandbox::{Ended, Sandbox, terminal},
+    sandbox::{Ended, NOBODY, Sandbox, terminal},
 };
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::{
@@ -77,17 +77,6 @@ impl Running {
     }
 }
 
-/// A user who owns nothing.
-const NOBODY: u32 = 65534;
-
-/// The program in a folder that everybody can read: the build folder may be private.
-fn for_everybody(sandbox: &Sandbox) -> std::path::PathBuf {
-    fs::set_permissions(sandbox.path(""), fs::Permissions::from_mode(0o755)).expect("a folder");
-    let (binary, copy) = (Path::new(env!("CARGO_BIN_EXE_muster")), sandbox.path("muster"));
-    fs::hard_link(binary, &copy).or_else(|_| fs::copy(binary, &copy).map(drop)).expect("a copy of the program");
-    copy
-}
-
 #[test]
 fn another_user_reads_the_results_of_a_session_while_it_runs_and_after_it_was_killed() {
     if !rustix::process::geteuid().is_root() {
@@ -95,7 +84,7 @@ fn another_user_reads_the_results_of_a_session_while_it_runs_and_after_it_was_ki
         return;
     }
     let mut running = Running::start();
-    let binary = for_everybody(&running.sandbox);
+    let binary = running.sandbox.for_everybody();
     let state = running.sandbox.path("state");
     let files = || {
         let folder = fs::read_dir(&state).expect("a folder");
@@ -326,7 +315,7 @@ fn a_look_needs_no_right_to_write_to_the_database() {
     let options = ["--db", "state/r.db", "--file-mode", "0644"];
     let run = sandbox.muster(&[&["-c", "check.yaml", "-r", "--system", "here:fake"], &options[..]].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    let binary = for_everybody(&sandbox);
+    let binary = sandbox.for_everybody();
     for look in LOOKS {
         let mut command = Command::new(&binary);
         command.args([look, &options[..]].concat()).current_dir(sandbox.path("")).uid(NOBODY).gid(NOBODY);

@@ -25,10 +25,8 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         (None, Some(_)) => "by host name",
         (None, None) => "built in: no site file's hostnames match this machine",
     };
-    let read = settings_files::paths().into_iter().filter(|path| path.is_file());
-    let read: Vec<String> = read.map(|path| path.display().to_string()).collect();
     let own = [
-        Setting { name: "settings files".into(), value: or_dash(&read.join(", ")), source: String::new() },
+        Setting { name: "settings files".into(), value: or_dash(&settings_files::shown().join(", ")), source: String::new() },
         Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];
