@@ -11,6 +11,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0003_rounds.sql"),
     include_str!("migrations/0004_owners.sql"),
     include_str!("migrations/0005_live.sql"),
+    include_str!("migrations/0006_team.sql"),
 ];
 
 /// Brings the file to the version this crate knows.

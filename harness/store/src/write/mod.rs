@@ -371,7 +371,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_reported_to_all_who_wait_and_the_store_goes_on() {
         let folder = tempfile::tempdir().unwrap();
-        let store = store(&folder, "PRAGMA max_page_count = 40").await;
+        let store = store(&folder, "PRAGMA max_page_count = 66").await;
         let session = session();
         store.begin(&session, &owner()).await.unwrap();
         let large: Vec<_> = (0..3).map(|number| skipped(&number.to_string(), &"x".repeat(100_000))).collect();
