@@ -14,7 +14,7 @@ mod settings;
 mod terminal;
 mod wiring;
 
-use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed, ResultsCommand};
+use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed};
 use inputs::modes;
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
@@ -100,13 +100,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
     settings::use_file_mode(cli, None);
     match &cli.command {
         Some(Command::Config { what: ConfigCommand::Show }) => commands::inspect::config::show(parsed, terminal),
-        Some(Command::Results { what: ResultsCommand::List { limit } }) => {
-            commands::inspect::results::list(cli, *limit, terminal)
-        }
-        Some(Command::Results { what: ResultsCommand::Show { session, json } }) => {
-            commands::inspect::results::show(cli, session, *json, terminal)
-        }
-        Some(Command::Results { what: ResultsCommand::Migrate }) => commands::inspect::results::migrate(cli, terminal),
+        Some(Command::Results { what }) => commands::inspect::results::run(cli, what, terminal),
         Some(Command::Top(args)) => commands::inspect::top::top(cli, args, terminal),
         Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),

@@ -9,6 +9,7 @@ mod file;
 mod foreign;
 mod parse;
 mod reports;
+mod results;
 mod rounds;
 
 pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
@@ -19,6 +20,7 @@ pub use parse::{
     Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
 };
 pub use reports::Reports;
+pub use results::ResultsCommand;
 pub use rounds::Rounds;
 
 use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
@@ -242,28 +244,6 @@ pub struct RoleArgs {
     /// admitted, or list leftovers for `muster sweep`
     #[arg(long)]
     pub required_only: bool,
-}
-
-/// `muster results ...`
-#[derive(Debug, Clone, Subcommand)]
-pub enum ResultsCommand {
-    /// List the stored sessions, the newest first
-    List {
-        /// How many
-        #[arg(short = 'N', long, value_name = "COUNT", default_value_t = 20)]
-        limit: u32,
-    },
-    /// Show one session: its cases, figures and failures
-    Show {
-        /// The session, or an unambiguous beginning of it; `latest` for the newest
-        #[arg(default_value = "latest")]
-        session: String,
-        /// Print the JSON run report instead
-        #[arg(long)]
-        json: bool,
-    },
-    /// Bring the results database of an earlier version up to date
-    Migrate,
 }
 
 /// The actions: exactly one.
