@@ -8,6 +8,7 @@
 //! result      how cases and sessions ended
 //! live        how far the cases of a session are that runs
 //! judge       Stdout, Rules -> Judgement
+//! query       questions to stored results, and what answers are made of
 //! decisions   limits, retries, dependencies, takeover, exit code
 //! ```
 
@@ -19,6 +20,7 @@ pub mod job;
 pub mod judge;
 pub mod launcher;
 pub mod live;
+pub mod query;
 pub mod result;
 pub mod rules;
 pub mod secret;

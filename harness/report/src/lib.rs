@@ -10,18 +10,21 @@
 //!                           |-> summary      outcomes, durations, leftovers
 //!                           |-> results      `muster results list|show`
 //!                           '-> json         the run report, docs/run-report.md
+//! answers of core::query ----> compared, history, causes, suggested
 //! ListedCase -----------------> listing      -l, -L, --list-tags, --describe
 //! ```
 //!
 //! Texts come from jobs, manifests and file names that are not trusted: all that reaches a terminal went through
 //! [`style::sanitize`].
 
+mod answers;
 mod counts;
 mod files;
 pub mod page;
 mod terminal;
 mod text;
 
+pub use answers::{causes, compared, history, suggested};
 pub use counts::{Counts, Results};
 pub use files::{annotations, gitlab, json, junit, perflog};
 pub use terminal::{failure, listing, live, performance, progress, results, retries, statistics, summary};

@@ -8,6 +8,7 @@
 //! expr         the expression language (CEL) and its functions
 //! template     `${{ }}` placeholders in a tree
 //! pattern      regular expressions over bytes, and what of a text they can match
+//! moment       points in time and periods of queries
 //! ```
 
 pub mod decode;
@@ -16,6 +17,7 @@ pub mod expr;
 pub mod file_mode;
 pub mod format;
 pub mod glob;
+pub mod moment;
 pub mod pattern;
 pub mod shell;
 pub mod size;

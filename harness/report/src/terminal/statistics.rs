@@ -9,7 +9,10 @@ use crate::{
         words::counted,
     },
 };
-use muster_core::result::{CaseResult, Outcome};
+use muster_core::{
+    query::causes::without_numbers,
+    result::{CaseResult, Outcome},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -78,28 +81,12 @@ fn shares(title: &'static str, cases: &[&CaseResult], places_of: impl Fn(&CaseRe
 fn by_cause(failed: &[&CaseResult], screen: &Screen) -> String {
     let mut causes: BTreeMap<String, Vec<&CaseResult>> = BTreeMap::new();
     for case in failed {
-        causes.entry(without_numbers(case.cause.as_deref().unwrap_or("no cause was given"))).or_default().push(case);
+        causes.entry(without_numbers(&one_line(case.cause.as_deref().unwrap_or("no cause was given")))).or_default().push(case);
     }
     let mut causes: Vec<_> = causes.into_iter().filter(|(_, cases)| cases.len() > 1).collect();
     causes.sort_by(|(a, ca), (b, cb)| cb.len().cmp(&ca.len()).then(a.cmp(b)));
     let rows = causes.iter().map(|(cause, cases)| vec![cause.clone(), cases.len().to_string()]);
     table(&[left("common cause"), right("failed")], rows.collect(), screen)
-}
-
-/// `node_flops on gpu-#: # GFLOP/s, expected #`
-fn without_numbers(cause: &str) -> String {
-    let mut text = String::new();
-    let mut in_number = false;
-    for c in one_line(cause).chars() {
-        let digit = c.is_ascii_digit() || (in_number && c == '.');
-        if digit && !in_number {
-            text.push('#');
-        } else if !digit {
-            text.push(c);
-        }
-        in_number = digit;
-    }
-    text
 }
 
 /// As many names as fit, at least one, and how many more there are.

@@ -3,6 +3,7 @@
 // The helpers of a test may stop at the first surprise as well as the test.
 #![allow(clippy::unwrap_used)]
 
+mod answers;
 mod files;
 mod page;
 mod sample;

@@ -1,0 +1,82 @@
+//! The figures of metrics. A run is the first measured attempt at a case: what a retry made of it is no figure of the history.
+
+use crate::rules::perf::{Bounds, Direction, label};
+use muster_text::time::Timestamp;
+use std::collections::BTreeMap;
+
+/// A night, as days since 1970-01-01 of the date of its evening.
+pub type NightNumber = i64;
+
+/// One figure of one case over all sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Metric {
+    /// The case, with its parameters.
+    pub case: String,
+    pub system: String,
+    pub partition: String,
+    pub environ: String,
+    pub variable: String,
+    /// The row of a table.
+    pub key: Option<String>,
+}
+
+impl Metric {
+    /// `latency[8]`, or `flops`.
+    pub fn label(&self) -> String {
+        label(&self.variable, self.key.as_deref())
+    }
+
+    /// `eidf:gpu+default`
+    pub fn place(&self) -> String {
+        format!("{}:{}+{}", self.system, self.partition, self.environ)
+    }
+}
+
+/// What two figures have in common if they may be compared. Empty: not known.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Basis {
+    pub unit: String,
+    pub check_hash: String,
+    pub manifest_hash: String,
+}
+
+/// The figure of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Run {
+    pub night: NightNumber,
+    pub value: f64,
+    /// The place of its basis in [`FigureSet::bases`].
+    pub basis: usize,
+}
+
+/// The figures of one metric, in order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    pub metric: Metric,
+    /// Which way is better, if the check says so.
+    pub direction: Option<Direction>,
+    pub runs: Vec<Run>,
+}
+
+/// What a selection has: by number of the metric, which is that of the store.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FigureSet {
+    pub series: BTreeMap<i64, Series>,
+    pub bases: Vec<Basis>,
+    /// The sessions that were selected.
+    pub sessions: usize,
+}
+
+/// A figure in a history, with how it was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    pub at: Timestamp,
+    pub night: NightNumber,
+    pub session: String,
+    /// `None`: it was no number.
+    pub value: Option<f64>,
+    pub bounds: Option<Bounds>,
+    pub basis: Basis,
+    /// Left out of all statistics: an annotation says so, or an attempt before it was measured.
+    pub is_left_out: bool,
+}

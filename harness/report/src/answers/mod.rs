@@ -1,0 +1,7 @@
+//! Answers of `muster results` to questions over many sessions.
+
+pub mod causes;
+pub mod compared;
+pub mod history;
+mod scale;
+pub mod suggested;
