@@ -3,7 +3,7 @@
 set -uo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
 failed=
-for name in list run chains memory long judge crash restore pods k8s slurm; do
+for name in list run chains memory long judge night crash restore pods k8s slurm; do
   printf '\n=== %s\n' "$name"
   bash "$here/$name.sh" || failed="$failed $name"
 done

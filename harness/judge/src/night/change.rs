@@ -1,0 +1,284 @@
+//! A change of one metric: since when, by how much, and what became of it.
+
+use crate::{
+    night::{
+        evidence::{Evidence, LONGEST_BASELINE},
+        input::{Annotation, AnnotationKind, Metric, Night},
+        segment::{Began, Segment},
+    },
+    stats::{
+        location::{as_float, centre_and_sigma, median},
+        rank::RankTests,
+        shift::{Shift, relative_change, relative_shift},
+        trend::{Shape, shape},
+    },
+};
+use muster_core::rules::perf::Direction;
+use std::fmt;
+
+/// A metric opens at most one change a night.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChangeId {
+    /// The number of the metric in the store.
+    pub metric: i64,
+    /// The night in which it was found.
+    pub opened: Night,
+}
+
+impl ChangeId {
+    /// Reads `17@2026-11-17`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (metric, opened) = text.split_once('@')?;
+        let opened = muster_text::time::Date::parse(opened).ok()?;
+        Some(Self { metric: metric.parse().ok()?, opened: Night::of(opened) })
+    }
+}
+
+/// `17@2026-11-17`
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.metric, self.opened)
+    }
+}
+
+/// Where a change leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Turn {
+    Worse,
+    Better,
+    /// Of a metric without a direction.
+    Lower,
+    Higher,
+}
+
+impl Turn {
+    fn of(direction: Option<Direction>, before: f64, after: f64) -> Self {
+        match (direction, after < before) {
+            (Some(Direction::Higher), true) | (Some(Direction::Lower), false) => Self::Worse,
+            (Some(Direction::Higher), false) | (Some(Direction::Lower), true) => Self::Better,
+            (None, true) => Self::Lower,
+            (None, false) => Self::Higher,
+        }
+    }
+}
+
+/// A change, as it is seen in the judged night.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    pub id: ChangeId,
+    /// The first night of the new level.
+    pub since: Night,
+    /// The first and the last night that may be it.
+    pub since_interval: (Night, Night),
+    pub turn: Turn,
+    /// Medians.
+    pub before: f64,
+    pub after: f64,
+    /// `None`: the old level is zero.
+    pub effect: Option<Shift>,
+    /// M of the night in which it was found: the odds for it.
+    pub evidence: f64,
+    /// `None` before ten nights have shown it.
+    pub shape: Option<Shape>,
+    pub state: ChangeState,
+}
+
+/// What became of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChangeState {
+    Open,
+    /// The metric is back at its old level since this night, which was found in another.
+    Recovered {
+        since: Night,
+        found: Night,
+    },
+    /// A person has said that the level is fine.
+    Accepted,
+    /// A person has said that it is no change; values until this night are left out.
+    Dismissed {
+        until: Night,
+    },
+}
+
+/// With so many values since a change, its shape is said.
+const SHAPED: usize = 10;
+/// So many values have to be back at the old level.
+const BACK: usize = 3;
+/// And lie apart from those of the change by so many standard deviations of a difference of medians.
+const APART: f64 = 3.0;
+/// The standard deviation of a median over that of a mean of normal noise.
+const MEDIAN_TO_MEAN: f64 = 1.253_314_137_315_5;
+
+impl Change {
+    /// A change that the evidence in the present segment has opened.
+    pub(super) fn opened(metric: &Metric, segment: &Segment, evidence: &Evidence, night: Night) -> Self {
+        let (low, high) = evidence.since_interval;
+        let mut change = Self {
+            id: ChangeId { metric: metric.id, opened: night },
+            since: segment.nights[evidence.since],
+            since_interval: (segment.nights[low], segment.nights[high]),
+            turn: Turn::Lower,
+            before: f64::NAN,
+            after: f64::NAN,
+            effect: None,
+            evidence: evidence.sum,
+            shape: None,
+            state: ChangeState::Open,
+        };
+        let (before, after) = segment.values.split_at(evidence.since);
+        change.measure(metric.direction, before, after);
+        change
+    }
+
+    /// Estimates size and shape from the values of the two segments.
+    fn measure(&mut self, direction: Option<Direction>, before: &[f64], after: &[f64]) {
+        let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
+        let after = &after[..after.len().min(LONGEST_BASELINE)];
+        let Some((old, new)) = median(before).zip(median(after)) else { return };
+        (self.before, self.after) = (old, new);
+        self.turn = Turn::of(direction, old, new);
+        self.effect = relative_shift(&mut RankTests::default(), before, after);
+        self.shape = (after.len() >= SHAPED).then(|| shape(before, after));
+    }
+
+    pub fn is_worse(&self) -> bool {
+        self.turn == Turn::Worse
+    }
+
+    pub fn is_open(&self) -> bool {
+        self.state == ChangeState::Open
+    }
+
+    fn is_since_one_of(&self, annotation: &Annotation) -> bool {
+        annotation.from <= self.since_interval.1 && annotation.until.is_none_or(|until| self.since_interval.0 <= until)
+    }
+}
+
+/// What people have said of changes is taken over.
+pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], night: Night) {
+    for change in changes.iter_mut().filter(|change| change.is_open()) {
+        for annotation in annotations {
+            if !change.is_since_one_of(annotation) {
+                continue;
+            }
+            match annotation.kind {
+                AnnotationKind::Accept => change.state = ChangeState::Accepted,
+                AnnotationKind::Dismiss => {
+                    change.state = ChangeState::Dismissed { until: annotation.until.unwrap_or(night).max(change.since) };
+                }
+                AnnotationKind::Maintenance | AnnotationKind::Known => {}
+            }
+        }
+    }
+}
+
+/// Estimates the open changes of a metric again, with the values up to `night`. True if one has recovered: its segments are others
+/// then.
+pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segment], min_effect: f64, night: Night) -> bool {
+    let mut has_recovered = false;
+    for change in changes.iter_mut().filter(|change| change.is_open()) {
+        let Some(place) = segments.iter().position(|segment| segment.began == Began::With(change.id)) else { continue };
+        let Some(before) = place.checked_sub(1).map(|before| &segments[before].values) else { continue };
+        let after = &segments[place];
+        change.measure(metric.direction, before, &after.values);
+        // One that is followed by another change is elsewhere now.
+        if place + 1 == segments.len()
+            && let Some(back) = back_since(before, &after.values, min_effect)
+        {
+            change.state = ChangeState::Recovered { since: after.nights[back], found: night };
+            change.measure(metric.direction, before, &after.values[..back]);
+            has_recovered = true;
+        }
+    }
+    has_recovered
+}
+
+/// The place from which on the values since a change are at the old level again.
+fn back_since(before: &[f64], after: &[f64], min_effect: f64) -> Option<usize> {
+    let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
+    let hidden = after.len().saturating_sub(LONGEST_BASELINE);
+    let after = &after[hidden..];
+    let (old, sigma) = centre_and_sigma(before)?;
+    let deviation = |values: &[f64]| median(values).map_or(0.0, |level| values.iter().map(|value| (value - level).abs()).sum());
+    let cost = |split: usize| deviation(&after[..split]) + deviation(&after[split..]);
+    let split = (1..after.len()).min_by(|a, b| f64::total_cmp(&cost(*a), &cost(*b)))?;
+    let (away, back) = after.split_at(split);
+    let (level_away, level_back) = (median(away)?, median(back)?);
+    let noise = MEDIAN_TO_MEAN * sigma * (1.0 / as_float(away.len()) + 1.0 / as_float(back.len())).sqrt();
+    let is_back = relative_change(old, level_back).abs() < min_effect;
+    let was_away = relative_change(old, level_away).abs() >= min_effect && (level_back - level_away).abs() >= APART * noise;
+    (back.len() >= BACK && is_back && was_away).then_some(hidden + split)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::night) fn change(since: Night) -> Change {
+        Change {
+            id: ChangeId { metric: 1, opened: since },
+            since,
+            since_interval: (since, since),
+            turn: Turn::Worse,
+            before: 1.0,
+            after: 0.9,
+            effect: None,
+            evidence: 1e4,
+            shape: None,
+            state: ChangeState::Open,
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_change_is_read_back() {
+        let id = ChangeId { metric: 17, opened: Night(20_773) };
+        assert_eq!(id.to_string(), "17@2026-11-16");
+        assert_eq!(ChangeId::parse("17@2026-11-16"), Some(id));
+        for text in ["17", "@2026-11-16", "x@2026-11-16", "17@yesterday", ""] {
+            assert_eq!(ChangeId::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn worse_is_what_the_direction_says() {
+        let of = |direction| [Turn::of(direction, 2.0, 1.0), Turn::of(direction, 1.0, 2.0)];
+        assert_eq!(of(Some(Direction::Higher)), [Turn::Worse, Turn::Better]);
+        assert_eq!(of(Some(Direction::Lower)), [Turn::Better, Turn::Worse]);
+        assert_eq!(of(None), [Turn::Lower, Turn::Higher]);
+    }
+
+    #[test]
+    fn a_metric_is_back_when_its_last_values_are_at_the_old_level_and_apart_from_the_others() {
+        let before: Vec<f64> = (0..30).map(|place| 100.0 + f64::from(place * 7 % 5 - 2) / 2.0).collect();
+        let rows: [(&[f64], Option<usize>); 6] = [
+            (&[90.0, 91.0, 100.0, 99.5, 100.5], Some(2)),
+            (&[90.0, 91.0, 100.0, 99.5], None),
+            (&[90.0, 91.0, 89.0, 90.5, 90.0, 91.0], None),
+            (&[90.0, 91.0, 95.0, 95.5, 95.0, 95.0], None),
+            // As near as noise: it never was away.
+            (&[99.0, 100.0, 100.5, 99.5, 100.0, 100.0], None),
+            (&[], None),
+        ];
+        for (after, expected) in rows {
+            assert_eq!(back_since(&before, after, 0.02), expected, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn people_accept_and_dismiss_changes_by_their_nights() {
+        use AnnotationKind::{Accept, Dismiss, Known, Maintenance};
+        let of = |kind, from, until: Option<i32>| {
+            let until = until.map(Night);
+            let annotation =
+                Annotation { kind, scope: crate::night::Scope::default(), from: Night(from), until, reason: String::new() };
+            let mut changes = [change(Night(10))];
+            take_over(&mut changes, &[&annotation], Night(15));
+            changes[0].state
+        };
+        assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted);
+        assert_eq!(of(Accept, 11, None), ChangeState::Open);
+        assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15) });
+        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(12) });
+        assert_eq!((of(Known, 9, None), of(Maintenance, 9, None)), (ChangeState::Open, ChangeState::Open));
+    }
+}

@@ -1,0 +1,435 @@
+//! All metrics of a system together.
+//!
+//! The metrics with the most evidence are rejected step by step, as in the procedure of Benjamini and Hochberg: the `k` first, for
+//! the largest `k` for which the evidence of the `k`-th is at least A K / k. Over e-detectors this bounds the false discoveries for
+//! each night of patience under any dependence (Dandapanthula and Ramdas, arXiv 2501.04130).
+
+use crate::{
+    night::{
+        change::{Change, ChangeState, Turn, follow, take_over},
+        event::{Event, events},
+        evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
+        input::{Annotation, AnnotationKind, Metric, Night, Plan, Settings, System},
+        segment::{Began, Segment, segments},
+    },
+    stats::{
+        location::{as_float, centre_and_sigma, median},
+        shift::relative_change,
+        trend::{Shape, rank_autocorrelation},
+    },
+};
+use muster_core::rules::perf::Direction;
+use muster_text::words;
+
+words! {
+    /// What is said of a metric.
+    pub enum Word {
+        Steady = "steady",
+        Regressed = "regressed",
+        Improved = "improved",
+        /// It changed, and its variable says no direction.
+        Changed = "changed",
+        /// A change that is a line rather than a step.
+        Drifting = "drifting",
+        /// It is back at its level before a change.
+        Recovered = "recovered",
+        TooFewNights = "too few nights",
+        TooNoisy = "too noisy",
+        NotMeasured = "not measured",
+        /// A person has said that its new level is fine.
+        Accepted = "accepted",
+        /// It changed, which is known, and not counted.
+        Known = "known",
+    }
+}
+
+/// What a night says of a system.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NightVerdicts {
+    pub night: Night,
+    pub family: Family,
+    pub coverage: Coverage,
+    /// One for each metric of the system, in its order.
+    pub verdicts: Vec<Verdict>,
+    /// What is shown of changes, the worst first.
+    pub events: Vec<Event>,
+}
+
+/// What all metrics of a system have in common in a night.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Family {
+    /// K: the metrics that are followed.
+    pub metrics: usize,
+    /// A: the evidence that K metrics together need.
+    pub threshold: f64,
+    /// How many changes were found.
+    pub found: usize,
+    /// How much the values of neighbouring nights resemble each other: the median over the metrics.
+    pub autocorrelation: f64,
+    /// c: what is left of what they say.
+    pub tempering: f64,
+}
+
+impl Family {
+    /// The evidence that a metric needs that moves alone.
+    pub fn needed_alone(&self) -> f64 {
+        self.threshold * as_float(self.metrics)
+    }
+}
+
+/// How many metrics were planned, and how many of them measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Coverage {
+    pub planned: usize,
+    pub measured: usize,
+}
+
+impl Coverage {
+    /// Whether at least this share was measured.
+    pub fn reaches(self, share: f64) -> bool {
+        as_float(self.measured) >= share * as_float(self.planned)
+    }
+}
+
+/// What is said of a metric in a night.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    pub word: Word,
+    /// Found in this night.
+    pub is_new: bool,
+    /// Whether it counts for the exit code of `muster night`.
+    pub is_counted: bool,
+    /// The value of the night.
+    pub value: Option<f64>,
+    /// The median of the present segment, of its last 60 values.
+    pub level: Option<f64>,
+    /// How many values the present segment has, and why it began.
+    pub nights: usize,
+    pub began: Began,
+    /// M; 0 for too few values.
+    pub evidence: f64,
+    /// The smallest relative step that is found within a week in nine of ten cases. `None` for too few values.
+    pub smallest_step: Option<f64>,
+    /// What the metric has opened, with what became of it: the input of the next night.
+    pub changes: Vec<Change>,
+    /// Which of them the word is about.
+    pub shown: Option<usize>,
+    /// Why a change is not counted.
+    pub reason: Option<String>,
+}
+
+impl Verdict {
+    /// The change that the word is about.
+    pub fn change(&self) -> Option<&Change> {
+        self.changes.get(self.shown?)
+    }
+}
+
+/// Judges a night, with the changes that earlier nights have opened.
+pub fn judge(system: &System, night: Night, settings: &Settings) -> NightVerdicts {
+    judge_with(system, night, settings, None)
+}
+
+/// The same with another c than the values of the system say: tests show what it is good for.
+pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering: Option<f64>) -> NightVerdicts {
+    let mut followed: Vec<Followed<'_>> =
+        system.metrics.iter().map(|metric| Followed::new(metric, &system.annotations, night, settings)).collect();
+    let autocorrelation =
+        autocorrelation(followed.iter().filter(|metric| metric.is_of_family).map(|metric| &*metric.present.values));
+    let tempering = tempering.unwrap_or_else(|| tempering_of(autocorrelation));
+    for metric in followed.iter_mut().filter(|metric| metric.is_of_family) {
+        metric.evidence = evidence(&metric.oriented(), tempering);
+    }
+    let metrics = followed.iter().filter(|metric| metric.is_of_family).count();
+    let threshold = settings.threshold();
+    let rejected = rejected(&followed, threshold, metrics);
+    for place in &rejected {
+        followed[*place].open();
+    }
+    let family = Family { metrics, threshold, found: rejected.len(), autocorrelation, tempering };
+    let coverage = Coverage {
+        planned: followed.iter().filter(|metric| metric.is_planned()).count(),
+        measured: followed.iter().filter(|metric| metric.is_planned() && metric.value.is_some()).count(),
+    };
+    let verdicts: Vec<Verdict> = followed.into_iter().map(|metric| metric.verdict(&family)).collect();
+    let events = events(system, &verdicts);
+    NightVerdicts { night, family, coverage, verdicts, events }
+}
+
+/// Judges nights one after the other; each hands its changes to the next.
+pub fn replay(system: &mut System, nights: impl IntoIterator<Item = Night>, settings: &Settings) -> Vec<NightVerdicts> {
+    let mut all = Vec::new();
+    for night in nights {
+        let verdicts = judge(system, night, settings);
+        for (metric, verdict) in system.metrics.iter_mut().zip(&verdicts.verdicts) {
+            metric.changes.clone_from(&verdict.changes);
+        }
+        all.push(verdicts);
+    }
+    all
+}
+
+/// So many last values of a metric say how much neighbours resemble each other.
+const NEIGHBOURS: usize = 40;
+/// With fewer values, a metric says nothing of that.
+const LEAST_NEIGHBOURS: usize = 10;
+
+/// How much the values of neighbouring nights resemble each other: the median over metrics of the autocorrelation of their ranks. That
+/// of values in random order is 1/n less than 0.
+pub fn autocorrelation<'a>(metrics: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let of_metric = |values: &[f64]| {
+        let last = &values[values.len().saturating_sub(NEIGHBOURS)..];
+        (last.len() >= LEAST_NEIGHBOURS).then(|| rank_autocorrelation(last).map(|phi| phi + 1.0 / as_float(last.len()))).flatten()
+    };
+    let all: Vec<f64> = metrics.filter_map(of_metric).collect();
+    median(&all).unwrap_or(0.0)
+}
+
+/// Autocorrelation below this is none.
+const UNCORRELATED: f64 = 0.05;
+
+fn tempering_of(autocorrelation: f64) -> f64 {
+    if autocorrelation < UNCORRELATED { 1.0 } else { (1.0 - autocorrelation) / (1.0 + autocorrelation) }
+}
+
+/// The metrics whose evidence is enough, by their places.
+fn rejected(followed: &[Followed<'_>], threshold: f64, metrics: usize) -> Vec<usize> {
+    let sum = |place: usize| followed[place].evidence.as_ref().map_or(0.0, |evidence| evidence.sum);
+    let mut candidates: Vec<usize> =
+        (0..followed.len()).filter(|place| sum(*place) >= threshold && followed[*place].is_candidate()).collect();
+    candidates.sort_by(|a, b| sum(*b).total_cmp(&sum(*a)));
+    let needed = |first: usize| threshold * as_float(metrics) / as_float(first);
+    let count = (1..=candidates.len()).rev().find(|first| sum(candidates[first - 1]) >= needed(*first));
+    candidates.truncate(count.unwrap_or(0));
+    candidates
+}
+
+/// A metric while its night is judged.
+struct Followed<'a> {
+    metric: &'a Metric,
+    night: Night,
+    annotations: Vec<&'a Annotation>,
+    min_effect: f64,
+    limit: f64,
+    changes: Vec<Change>,
+    present: Segment,
+    value: Option<f64>,
+    was_measured_lately: bool,
+    is_of_family: bool,
+    evidence: Option<Evidence>,
+    opened: Option<usize>,
+}
+
+/// A metric that was not measured for so many nights is no longer followed.
+const FOLLOWED: i32 = 21;
+/// Where the plan of a night is not known, what was measured in so many nights before counts as planned.
+const LATELY: i32 = 7;
+
+impl<'a> Followed<'a> {
+    fn new(metric: &'a Metric, annotations: &'a [Annotation], night: Night, settings: &Settings) -> Self {
+        let annotations: Vec<_> = annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
+        let min_effect = metric.min_effect.unwrap_or(settings.min_effect);
+        let mut changes = metric.changes.clone();
+        take_over(&mut changes, &annotations, night);
+        let mut all = segments(metric, &changes, &annotations, night);
+        if follow(&mut changes, metric, &all, min_effect, night) {
+            all = segments(metric, &changes, &annotations, night);
+        }
+        let present = all.pop().unwrap_or_default();
+        let last = present.nights.last().copied();
+        let is_since = |nights: i32| last.is_some_and(|last| night.before(nights) <= last);
+        Self {
+            metric,
+            night,
+            annotations,
+            min_effect,
+            limit: metric.limit.unwrap_or(settings.limit),
+            changes,
+            value: present.values.last().copied().filter(|_| last == Some(night)),
+            was_measured_lately: is_since(LATELY),
+            is_of_family: present.values.len() > SHORTEST_BASELINE && is_since(FOLLOWED),
+            present,
+            evidence: None,
+            opened: None,
+        }
+    }
+
+    /// The values of the present segment that may count, lower ones being worse.
+    fn oriented(&self) -> Vec<f64> {
+        let values = &self.present.values;
+        let last = &values[values.len().saturating_sub(LONGEST_BASELINE + STARTS)..];
+        match self.metric.direction {
+            Some(Direction::Higher) | None => last.to_vec(),
+            Some(Direction::Lower) => last.iter().map(|value| -value).collect(),
+        }
+    }
+
+    /// The evidence, with places in the present segment.
+    fn placed(&self) -> Option<Evidence> {
+        let hidden = self.present.values.len().saturating_sub(LONGEST_BASELINE + STARTS);
+        let moved = |place: usize| place + hidden;
+        self.evidence.clone().map(|evidence| Evidence {
+            since: moved(evidence.since),
+            since_interval: (moved(evidence.since_interval.0), moved(evidence.since_interval.1)),
+            ..evidence
+        })
+    }
+
+    /// Whether the metric has a value tonight, and the level moved enough.
+    fn is_candidate(&self) -> bool {
+        let Some(evidence) = self.placed().filter(|_| self.value.is_some()) else { return false };
+        let (before, after) = self.present.values.split_at(evidence.since);
+        let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
+        let change = median(before).zip(median(after)).map(|(before, after)| relative_change(before, after).abs());
+        change.is_some_and(|change| change >= self.min_effect)
+    }
+
+    /// The evidence was enough: a change is opened, or an open one has gone back.
+    fn open(&mut self) {
+        let Some(evidence) = self.placed() else { return };
+        let change = Change::opened(self.metric, &self.present, &evidence, self.night);
+        let is_back_from = |earlier: &Change| {
+            earlier.is_open()
+                && relative_change(earlier.before, change.after).abs() < self.min_effect
+                && earlier.turn != change.turn
+        };
+        if let Some(first) = self.changes.iter().position(is_back_from) {
+            for earlier in self.changes[first..].iter_mut().filter(|earlier| earlier.is_open()) {
+                earlier.state = ChangeState::Recovered { since: change.since, found: self.night };
+            }
+            self.opened = Some(first);
+            return;
+        }
+        self.changes.push(change);
+        take_over(&mut self.changes, &self.annotations, self.night);
+        self.opened = Some(self.changes.len() - 1);
+    }
+
+    /// What people say of tonight.
+    fn said(&self, kind: AnnotationKind) -> Option<&'a Annotation> {
+        self.annotations.iter().copied().find(|annotation| annotation.kind == kind && annotation.holds_in(self.night))
+    }
+
+    /// Whether a value was to be expected.
+    fn is_planned(&self) -> bool {
+        if self.said(AnnotationKind::Maintenance).is_some() {
+            return false;
+        }
+        match self.metric.plan {
+            Plan::Unknown => self.was_measured_lately,
+            Plan::Unplanned => false,
+            Plan::Run | Plan::Skipped | Plan::Busy | Plan::Absent | Plan::Cordoned => true,
+        }
+    }
+
+    fn verdict(self, family: &Family) -> Verdict {
+        let smallest_step = self.smallest_step(family);
+        let shown = self.shown();
+        let known = self.said(AnnotationKind::Known);
+        let (mut word, mut reason) = (self.word(shown, smallest_step), None);
+        let is_new = shown.is_some_and(|shown| self.is_new(&self.changes[shown]));
+        if shown.is_some_and(|shown| self.changes[shown].is_open()) && word != Word::NotMeasured {
+            if let Some(annotation) = known {
+                (word, reason) = (Word::Known, Some(annotation.reason.clone()));
+            } else if self.metric.is_quarantined {
+                (word, reason) = (Word::Known, Some("in quarantine".to_owned()));
+            }
+        }
+        if let Some(maintenance) = self.said(AnnotationKind::Maintenance) {
+            (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));
+        }
+        let is_counted = match word {
+            Word::NotMeasured if !self.is_planned() => false,
+            Word::Regressed | Word::Drifting | Word::NotMeasured => known.is_none() && !self.metric.is_quarantined,
+            Word::Steady
+            | Word::Improved
+            | Word::Changed
+            | Word::Recovered
+            | Word::TooFewNights
+            | Word::TooNoisy
+            | Word::Accepted
+            | Word::Known => false,
+        };
+        let last = &self.present.values[self.present.values.len().saturating_sub(LONGEST_BASELINE)..];
+        Verdict {
+            word,
+            is_new,
+            is_counted,
+            value: self.value,
+            level: median(last),
+            nights: self.present.values.len(),
+            began: self.present.began,
+            evidence: self.evidence.map_or(0.0, |evidence| evidence.sum),
+            smallest_step,
+            changes: self.changes,
+            shown,
+            reason,
+        }
+    }
+
+    fn is_new(&self, change: &Change) -> bool {
+        match change.state {
+            ChangeState::Open | ChangeState::Accepted | ChangeState::Dismissed { .. } => change.id.opened == self.night,
+            ChangeState::Recovered { found, .. } => found == self.night,
+        }
+    }
+
+    /// The change that the night is about: what happened now, else what is open, else what was accepted lately.
+    fn shown(&self) -> Option<usize> {
+        let last = |holds: &dyn Fn(&Change) -> bool| self.changes.iter().rposition(holds);
+        let is_told = |change: &Change| !matches!(change.state, ChangeState::Dismissed { .. }) && self.is_new(change);
+        let is_accepted = |change: &Change| change.state == ChangeState::Accepted && change.since > self.night.before(FOLLOWED);
+        self.opened.or_else(|| last(&is_told)).or_else(|| last(&Change::is_open)).or_else(|| last(&is_accepted))
+    }
+
+    fn word(&self, shown: Option<usize>, smallest_step: Option<f64>) -> Word {
+        if self.value.is_none() && self.is_planned() {
+            return Word::NotMeasured;
+        }
+        if let Some(change) = shown.map(|shown| &self.changes[shown]) {
+            return match change.state {
+                ChangeState::Recovered { .. } => Word::Recovered,
+                ChangeState::Accepted => Word::Accepted,
+                ChangeState::Open if change.shape == Some(Shape::Drift) => Word::Drifting,
+                ChangeState::Open => match change.turn {
+                    Turn::Worse => Word::Regressed,
+                    Turn::Better => Word::Improved,
+                    Turn::Lower | Turn::Higher => Word::Changed,
+                },
+                ChangeState::Dismissed { .. } => Word::Steady,
+            };
+        }
+        match smallest_step {
+            None => Word::TooFewNights,
+            Some(step) if step > self.limit => Word::TooNoisy,
+            Some(_) => Word::Steady,
+        }
+    }
+
+    /// The smallest step that is found in nine of ten cases within seven nights when it moves alone.
+    fn smallest_step(&self, family: &Family) -> Option<f64> {
+        let values = &self.present.values;
+        let last = &values[values.len().saturating_sub(LONGEST_BASELINE)..];
+        let (centre, sigma) = centre_and_sigma(last)?;
+        let sigmas = sigmas_found(last.len())? + SIGMAS_A_TENFOLD * libm::log10(as_float(family.metrics) / USUAL_FAMILY).max(0.0);
+        // Values that resemble their neighbours say c times as much, and what they say grows with the square of the step.
+        let step = sigmas * relative_change(centre, centre + sigma) / family.tempering.sqrt();
+        Some(step.max(self.min_effect))
+    }
+}
+
+/// Fewer values are too few to say which steps would be found.
+const FEW_NIGHTS: usize = 10;
+/// Steps in standard deviations, by values: simulated with one of 200 metrics (`tests/bench/night.sh`).
+const SIGMAS_FOUND: [(usize, f64); 3] = [(FEW_NIGHTS, 5.0), (20, 3.0), (40, 2.5)];
+const USUAL_FAMILY: f64 = 200.0;
+const SIGMAS_A_TENFOLD: f64 = 0.4;
+
+fn sigmas_found(values: usize) -> Option<f64> {
+    if values < FEW_NIGHTS {
+        return None;
+    }
+    let between = SIGMAS_FOUND.windows(2).find(|pair| values <= pair[1].0);
+    let Some([(few, wide), (many, narrow)]) = between else { return Some(SIGMAS_FOUND[2].1) };
+    Some(wide + (narrow - wide) * as_float(values - few) / as_float(many - few))
+}

@@ -1,0 +1,166 @@
+//! Which values of a metric may be compared: those since its last change, or since what is measured has changed.
+
+use crate::{
+    night::{
+        change::{Change, ChangeId, ChangeState},
+        input::{Annotation, AnnotationKind, Metric, Night, SegmentKey, Value},
+    },
+    stats::location::median_in_place,
+};
+
+/// Values that belong together, in the order of their nights.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Segment {
+    pub(super) began: Began,
+    pub(super) nights: Vec<Night>,
+    pub(super) values: Vec<f64>,
+}
+
+/// Why a segment begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Began {
+    /// Nothing was measured before.
+    #[default]
+    First,
+    /// What is measured is another: it says which part of it.
+    Anew(&'static str),
+    /// A change that is open or accepted.
+    With(ChangeId),
+}
+
+/// The segments of a metric with these changes up to a night, at least one. The last is the present one.
+pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Annotation], night: Night) -> Vec<Segment> {
+    let mut segments = vec![Segment::default()];
+    let mut opened = changes.iter().filter(|change| change.state.is_level()).peekable();
+    let mut previous: Option<&SegmentKey> = None;
+    for Value { night, value, segment } in ordered(&metric.values, night) {
+        let is_excluded = !value.is_finite()
+            || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
+            || changes.iter().any(|change| change.state.leaves_out(change.since, night));
+        if is_excluded {
+            continue;
+        }
+        let key = metric.segments.get(segment as usize);
+        if let Some(what) = previous.zip(key).and_then(|(previous, key)| difference(previous, key)) {
+            segments.push(Segment { began: Began::Anew(what), ..Segment::default() });
+        }
+        previous = key.or(previous);
+        while let Some(change) = opened.next_if(|change| change.since <= night) {
+            segments.push(Segment { began: Began::With(change.id), ..Segment::default() });
+        }
+        if let Some(segment) = segments.last_mut() {
+            segment.nights.push(night);
+            segment.values.push(value);
+        }
+    }
+    segments
+}
+
+/// What distinguishes two keys; what is not known ('') is no difference.
+fn difference(a: &SegmentKey, b: &SegmentKey) -> Option<&'static str> {
+    let parts = [
+        (&a.unit, &b.unit, "the unit"),
+        (&a.check, &b.check, "the check"),
+        (&a.manifest, &b.manifest, "the manifest"),
+        (&a.class, &b.class, "the hardware"),
+    ];
+    parts.into_iter().find(|(a, b, _)| a != b && !a.is_empty() && !b.is_empty()).map(|(.., what)| what)
+}
+
+/// The values up to a night in order, one a night.
+fn ordered(values: &[Value], until: Night) -> Vec<Value> {
+    let mut values: Vec<Value> = values.iter().copied().filter(|value| value.night <= until).collect();
+    // By value, too, so that what arrived first does not count.
+    values.sort_by(|a, b| a.night.cmp(&b.night).then(a.segment.cmp(&b.segment)).then(a.value.total_cmp(&b.value)));
+    if values.windows(2).all(|pair| pair[0].night < pair[1].night) {
+        return values;
+    }
+    let of_night = |same: &[Value]| {
+        let last = same.last().copied()?;
+        // Of two segments in one night, the later is what is measured from now on.
+        let comparable = same.iter().filter(|value| value.segment == last.segment && value.value.is_finite());
+        let mut all: Vec<f64> = comparable.map(|value| value.value).collect();
+        Some(Value { value: median_in_place(&mut all).unwrap_or(f64::NAN), ..last })
+    };
+    values.chunk_by(|a, b| a.night == b.night).filter_map(of_night).collect()
+}
+
+impl ChangeState {
+    /// Whether the values since form a segment of their own.
+    fn is_level(&self) -> bool {
+        match self {
+            Self::Open | Self::Accepted => true,
+            Self::Recovered { .. } | Self::Dismissed { .. } => false,
+        }
+    }
+
+    /// Whether a value of this night belongs to no segment: the metric was elsewhere, and came back.
+    fn leaves_out(&self, since: Night, night: Night) -> bool {
+        match self {
+            Self::Open | Self::Accepted => false,
+            Self::Recovered { since: back, .. } => since <= night && night < *back,
+            Self::Dismissed { until } => since <= night && night <= *until,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::night::change::tests::change;
+
+    fn metric(values: &[(i32, f64, u32)]) -> Metric {
+        let key = |check: &str, unit: &str| SegmentKey { check: check.into(), unit: unit.into(), ..SegmentKey::default() };
+        Metric {
+            values: values
+                .iter()
+                .map(|(night, value, segment)| Value { night: Night(*night), value: *value, segment: *segment })
+                .collect(),
+            segments: vec![key("a", "GB/s"), key("b", "GB/s"), key("b", "MB/s")],
+            ..Metric::default()
+        }
+    }
+
+    fn values(segments: &[Segment]) -> Vec<(Began, Vec<f64>)> {
+        segments.iter().map(|segment| (segment.began, segment.values.clone())).collect()
+    }
+
+    #[test]
+    fn the_order_in_which_values_arrive_does_not_count() {
+        let clean = metric(&[(1, 1.0, 0), (2, 2.0, 0), (3, 3.5, 0)]);
+        let arrived = metric(&[(3, 3.0, 0), (1, 1.0, 0), (3, 4.0, 0), (9, 9.0, 0), (2, 2.0, 0)]);
+        assert_eq!(segments(&clean, &[], &[], Night(3)), segments(&arrived, &[], &[], Night(3)));
+    }
+
+    #[test]
+    fn another_check_or_unit_begins_anew() {
+        let metric = metric(&[(1, 1.0, 0), (2, 2.0, 1), (3, 3.0, 1), (4, 4.0, 2)]);
+        let expected =
+            [(Began::First, vec![1.0]), (Began::Anew("the check"), vec![2.0, 3.0]), (Began::Anew("the unit"), vec![4.0])];
+        assert_eq!(values(&segments(&metric, &[], &[], Night(9))), expected);
+    }
+
+    #[test]
+    fn maintenance_and_what_is_no_number_are_left_out() {
+        let metric = metric(&[(1, 1.0, 0), (2, 2.0, 0), (3, f64::NAN, 0), (4, f64::INFINITY, 0), (5, 5.0, 0)]);
+        let (kind, scope, reason) = (AnnotationKind::Maintenance, crate::night::Scope::default(), String::new());
+        let annotation = Annotation { kind, scope, from: Night(2), until: Some(Night(2)), reason };
+        assert_eq!(values(&segments(&metric, &[], &[&annotation], Night(9))), [(Began::First, vec![1.0, 5.0])]);
+    }
+
+    #[test]
+    fn a_change_begins_a_segment_until_it_has_gone_back() {
+        let mut metric = metric(&[(1, 1.0, 0), (2, 0.5, 0), (3, 0.4, 0), (4, 1.1, 0)]);
+        let mut change = change(Night(2));
+        metric.changes = vec![change.clone()];
+        let of = |metric: &Metric| values(&segments(metric, &metric.changes, &[], Night(9)));
+        let opened = [(Began::First, vec![1.0]), (Began::With(change.id), vec![0.5, 0.4, 1.1])];
+        assert_eq!(of(&metric), opened);
+        change.state = ChangeState::Recovered { since: Night(4), found: Night(6) };
+        metric.changes = vec![change.clone()];
+        assert_eq!(of(&metric), [(Began::First, vec![1.0, 1.1])]);
+        change.state = ChangeState::Dismissed { until: Night(2) };
+        metric.changes = vec![change];
+        assert_eq!(of(&metric), [(Began::First, vec![1.0, 0.4, 1.1])]);
+    }
+}

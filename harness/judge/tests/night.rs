@@ -1,0 +1,258 @@
+//! The method on worlds with a known truth, in a few seconds: fewer worlds than its figures need. `tests/bench/night.sh` measures those.
+
+use muster_core::rules::perf::Direction;
+use muster_judge::{
+    night::{
+        Annotation, AnnotationKind, ChangeState, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings, System, Value,
+        Word, judge, judge_with, replay,
+    },
+    sample::{Noise, Random, Spread, World, WorldSpec},
+    trial,
+};
+
+/// Alarms of nights 41 to 80 over so many worlds.
+fn alarms(worlds: u64, spec: WorldSpec, tempering: Option<f64>) -> usize {
+    (1..=worlds).map(|seed| trial::run(&WorldSpec { seed, ..spec }, 40, 80, tempering).alarms).sum()
+}
+
+const STILL: WorldSpec = WorldSpec {
+    seed: 0,
+    metrics: 200,
+    nights: 80,
+    spread: Spread::LogNormal { median: 0.02, sigma: 0.45 },
+    noise: Noise::Gauss,
+    dips: 0.01,
+    phi: 0.0,
+    weekend: 0.0,
+    drift: 0.0,
+    moved: 0,
+    step: -0.05,
+    at: 40,
+};
+
+#[test]
+fn false_alarms_are_rare_whatever_the_noise_looks_like() {
+    let rows = [
+        ("gauss", STILL),
+        ("heavy tails", WorldSpec { noise: Noise::HeavyTails, ..STILL }),
+        ("long tail", WorldSpec { noise: Noise::LongTail, ..STILL }),
+        ("two modes", WorldSpec { noise: Noise::TwoModes, ..STILL }),
+        ("weekend", WorldSpec { weekend: -0.03, ..STILL }),
+        ("autocorrelated", WorldSpec { phi: 0.3, ..STILL }),
+    ];
+    let counted = rows.map(|(name, spec)| (name, alarms(3, spec, None)));
+    // At most 2.0 a world in the long run; of three worlds 11 are two standard deviations more than that.
+    assert!(counted.iter().all(|(_, alarms)| *alarms <= 11), "{counted:?}");
+}
+
+#[test]
+fn without_its_correction_autocorrelation_raises_alarms() {
+    let uncorrected = alarms(1, WorldSpec { phi: 0.3, ..STILL }, Some(1.0));
+    assert!(uncorrected > 10, "the correction is good for nothing: {uncorrected} alarms in a world");
+}
+
+#[test]
+fn a_tenth_of_the_metrics_is_found_within_a_week() {
+    let moved = WorldSpec { moved: 20, ..STILL };
+    let trials: Vec<_> = (1..=5).flat_map(|seed| trial::run(&WorldSpec { seed, ..moved }, 40, 47, None).moved).collect();
+    let quiet: Vec<_> = trials.into_iter().filter(|metric| metric.spread <= 0.025).collect();
+    let found: Vec<_> = quiet.iter().filter_map(|metric| metric.found.as_ref()).collect();
+    let near = found.iter().filter(|(_, change)| (change.since.0 - 40).abs() <= 1).count();
+    assert!(quiet.len() > 50, "{} quiet metrics", quiet.len());
+    assert!(found.len() * 100 >= quiet.len() * 95, "{} of {} found", found.len(), quiet.len());
+    assert!(near * 100 >= found.len() * 85, "{near} of {} within a night", found.len());
+}
+
+#[test]
+fn one_metric_alone_is_found_within_a_week() {
+    let alone = WorldSpec { moved: 1, nights: 47, spread: Spread::Uniform { low: 0.003, high: 0.025 }, ..STILL };
+    let found =
+        (1..=40).filter(|seed| trial::run(&WorldSpec { seed: *seed, ..alone }, 40, 47, None).moved[0].found.is_some()).count();
+    assert!(found >= 36, "{found} of 40");
+}
+
+#[test]
+fn a_monotone_transform_of_the_values_leaves_the_evidence_as_it_is_bit_by_bit() {
+    let world = World::new(&WorldSpec { moved: 5, nights: 60, ..STILL });
+    let plain = trial::system(&world);
+    let mut bent = plain.clone();
+    for (metric, bend) in bent.metrics.iter_mut().zip([f64::sqrt, f64::cbrt, |x: f64| x * x].into_iter().cycle()) {
+        for value in &mut metric.values {
+            value.value = bend(value.value);
+        }
+    }
+    for night in [42, 45, 59].map(Night) {
+        let bits = |system: &System| {
+            let verdicts = judge(system, night, &Settings::default());
+            (verdicts.family.tempering.to_bits(), verdicts.verdicts.iter().map(|one| one.evidence.to_bits()).collect::<Vec<_>>())
+        };
+        assert_eq!(bits(&plain), bits(&bent));
+    }
+}
+
+fn metric(id: i64, values: impl IntoIterator<Item = (i32, f64)>) -> Metric {
+    let values = values.into_iter().map(|(night, value)| Value { night: Night(night), value, segment: 0 }).collect();
+    let mut metric = Metric { id, direction: Some(Direction::Higher), values, plan: Plan::Unknown, ..Metric::default() };
+    metric.name.check = format!("check{id}");
+    metric
+}
+
+/// Twenty metrics over 60 nights; the first three lose a tenth at night 50.
+fn moved() -> System {
+    let mut random = Random::new(11);
+    let mut value = |id: i64, night: i32| {
+        let step = if id < 3 && night >= 50 { 0.9 } else { 1.0 };
+        (night, 1000.0 * step * (1.0 + 0.01 * random.normal()))
+    };
+    let metrics = (0..20).map(|id| metric(id, (0..60).map(|night| value(id, night)).collect::<Vec<_>>())).collect();
+    System { name: "eidf".into(), metrics, annotations: vec![] }
+}
+
+fn judged(mut system: System, last: i32) -> NightVerdicts {
+    replay(&mut system, (40..=last).map(Night), &Settings::default()).pop().expect("a night was judged")
+}
+
+fn words(verdicts: &NightVerdicts) -> Vec<Word> {
+    verdicts.verdicts.iter().map(|verdict| verdict.word).collect()
+}
+
+#[test]
+fn a_regression_is_opened_once_and_stays_open() {
+    let mut system = moved();
+    let nights = replay(&mut system, (40..60).map(Night), &Settings::default());
+    let new: Vec<_> =
+        nights.iter().flat_map(|night| night.verdicts.iter().filter(|one| one.is_new).map(|one| one.word)).collect();
+    assert_eq!(new, [Word::Regressed; 3]);
+    let last = nights.last().unwrap();
+    assert_eq!(words(last)[..4], [Word::Regressed, Word::Regressed, Word::Regressed, Word::Steady]);
+    let change = last.verdicts[0].change().unwrap();
+    let effect = change.effect.unwrap();
+    assert!(effect.low < -0.1 && -0.1 < effect.high && (effect.estimate + 0.1).abs() < 0.01, "{effect:?}");
+    assert!((change.since.0 - 50).abs() <= 1 && change.since_interval.0 <= Night(50) && Night(50) <= change.since_interval.1);
+    assert_eq!((last.events.len(), last.events[0].metrics.len(), last.events[0].checks), (1, 3, 3));
+}
+
+#[test]
+fn the_order_of_arrival_two_sessions_and_missing_nights_change_no_verdict() {
+    let clean = judged(moved(), 54);
+    let mut random = Random::new(3);
+    let mut messy = moved();
+    for metric in &mut messy.metrics {
+        // Two sessions around the value of a night, and in another order.
+        let twice = metric.values.iter().flat_map(|value| [0.75, 1.25].map(|part| Value { value: value.value * part, ..*value }));
+        let mut values: Vec<Value> = twice.collect();
+        for place in (1..values.len()).rev() {
+            values.swap(place, random.below(place + 1));
+        }
+        metric.values = values;
+    }
+    let messy = judged(messy, 54);
+    assert_eq!(words(&clean), words(&messy));
+    let evidence = |verdicts: &NightVerdicts| verdicts.verdicts.iter().map(|one| one.evidence.to_bits()).collect::<Vec<_>>();
+    assert_eq!(evidence(&clean), evidence(&messy));
+    // An outage of all: the nights move apart, their order stays.
+    let mut apart = moved();
+    for value in apart.metrics.iter_mut().flat_map(|metric| &mut metric.values) {
+        value.night = Night(if value.night.0 < 30 { value.night.0 - 9 } else { value.night.0 });
+    }
+    assert_eq!(words(&clean), words(&judged(apart, 54)));
+}
+
+#[test]
+fn a_metric_that_comes_back_has_recovered_and_keeps_its_old_baseline() {
+    let mut random = Random::new(5);
+    let level = |night: i32| if (50..55).contains(&night) { 800.0 } else { 1000.0 };
+    let values: Vec<_> = (0..70).map(|night| (night, level(night) * (1.0 + 0.01 * random.normal()))).collect();
+    let mut system = System { metrics: vec![metric(1, values)], ..System::default() };
+    let nights = replay(&mut system, (40..70).map(Night), &Settings::default());
+    let told: Vec<_> =
+        nights.iter().filter(|night| night.verdicts[0].is_new).map(|night| (night.night.0, night.verdicts[0].word)).collect();
+    assert_eq!(told.iter().map(|(_, word)| *word).collect::<Vec<_>>(), [Word::Regressed, Word::Recovered], "{told:?}");
+    let last = &nights.last().unwrap().verdicts[0];
+    assert_eq!((last.word, last.nights), (Word::Steady, 65));
+    assert!(matches!(last.changes[0].state, ChangeState::Recovered { since: Night(55), .. }), "{:?}", last.changes[0]);
+}
+
+#[test]
+fn a_slow_decline_is_a_drift() {
+    let mut random = Random::new(6);
+    let values: Vec<_> = (0..110)
+        .map(|night| (night, 1000.0 * (1.0 - 0.004 * f64::from((night - 60).max(0))) * (1.0 + 0.005 * random.normal())))
+        .collect();
+    let mut system = System { metrics: vec![metric(1, values)], ..System::default() };
+    let nights = replay(&mut system, (40..110).map(Night), &Settings::default());
+    let words: Vec<_> = nights.iter().map(|night| night.verdicts[0].word).collect();
+    assert!(words.contains(&Word::Drifting), "{words:?}");
+    assert!(words[..20].iter().all(|word| *word == Word::Steady), "{words:?}");
+}
+
+fn annotated(kind: AnnotationKind, from: i32, until: i32) -> System {
+    let scope = Scope { check: Some("check0".into()), ..Scope::default() };
+    let annotation = Annotation { kind, scope, from: Night(from), until: Some(Night(until)), reason: "ticket 7".into() };
+    System { annotations: vec![annotation], ..moved() }
+}
+
+#[test]
+fn annotations_leave_out_accept_dismiss_and_excuse() {
+    let first = |kind, from, until| {
+        let verdicts = judged(annotated(kind, from, until), 59);
+        assert_eq!(verdicts.verdicts[1].word, Word::Regressed, "others are not meant");
+        let verdict = &verdicts.verdicts[0];
+        (verdict.word, verdict.is_counted, verdict.nights)
+    };
+    assert_eq!(first(AnnotationKind::Known, 50, 70), (Word::Known, false, 10));
+    assert_eq!(first(AnnotationKind::Accept, 48, 52), (Word::Accepted, false, 10));
+    // In maintenance nothing was to be measured.
+    assert_eq!(first(AnnotationKind::Maintenance, 50, 59), (Word::NotMeasured, false, 50));
+    // The old baseline, and nothing of the nights that it names.
+    assert_eq!(first(AnnotationKind::Dismiss, 48, 59).2, 50);
+}
+
+#[test]
+fn another_check_is_a_new_baseline_and_no_change() {
+    let mut system = moved();
+    let key = |check: &str| SegmentKey { check: check.into(), ..SegmentKey::default() };
+    for metric in &mut system.metrics {
+        metric.segments = vec![key("a"), key("b")];
+        for value in metric.values.iter_mut().filter(|value| value.night >= Night(50)) {
+            value.segment = 1;
+        }
+    }
+    let verdicts = judged(system, 58);
+    assert!(words(&verdicts).iter().all(|word| *word == Word::TooFewNights), "{:?}", words(&verdicts));
+    assert_eq!(verdicts.verdicts[0].nights, 9);
+}
+
+#[test]
+fn what_cannot_be_judged_is_said() {
+    let mut random = Random::new(9);
+    let mut noisy =
+        |sigma: f64, nights: i32| (0..nights).map(|night| (night, 100.0 * (1.0 + sigma * random.normal()))).collect::<Vec<_>>();
+    let few: Vec<_> = noisy(0.01, 60).split_off(52);
+    let planned = Metric { plan: Plan::Busy, ..metric(3, noisy(0.01, 59)) };
+    let gone = Metric { plan: Plan::Unplanned, ..metric(4, noisy(0.01, 30)) };
+    let metrics = vec![metric(0, noisy(0.01, 60)), metric(1, few), metric(2, noisy(0.2, 60)), planned, gone];
+    let verdicts = judge(&System { metrics, ..System::default() }, Night(59), &Settings::default());
+    assert_eq!(words(&verdicts)[..4], [Word::Steady, Word::TooFewNights, Word::TooNoisy, Word::NotMeasured]);
+    assert_eq!((verdicts.coverage.planned, verdicts.coverage.measured, verdicts.family.metrics), (4, 3, 4));
+    assert!(!verdicts.coverage.reaches(0.9) && verdicts.coverage.reaches(0.75));
+    assert!(verdicts.verdicts[3].is_counted);
+}
+
+#[test]
+fn no_value_is_taken_for_another_kind_of_number() {
+    // Zero, negative numbers and infinities neither panic nor raise alarms.
+    for value in [0.0, -5.0, f64::INFINITY, f64::NAN] {
+        let values = (0..60).map(|night| (night, value));
+        let verdicts = judged(System { metrics: vec![metric(1, values)], ..System::default() }, 59);
+        assert_eq!(verdicts.family.found, 0, "{value}");
+    }
+    let from_zero = (0..60).map(|night| (night, if night < 50 { 0.0 } else { 3.0 }));
+    let mut system =
+        System { metrics: vec![Metric { direction: Some(Direction::Lower), ..metric(1, from_zero) }], ..System::default() };
+    let verdicts = judge_with(&system, Night(55), &Settings::default(), Some(1.0));
+    assert_eq!((verdicts.verdicts[0].word, verdicts.verdicts[0].change().unwrap().effect), (Word::Regressed, None));
+    system.metrics[0].direction = None;
+    let verdicts = judge_with(&system, Night(55), &Settings::default(), Some(1.0));
+    assert_eq!((verdicts.verdicts[0].word, verdicts.verdicts[0].is_counted), (Word::Changed, false));
+}
