@@ -4,3 +4,4 @@ mod deploy;
 mod guide;
 mod pages;
 mod readme;
+mod walk;
