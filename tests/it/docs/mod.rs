@@ -2,6 +2,7 @@
 
 mod deploy;
 mod guide;
+mod messages;
 mod pages;
 mod readme;
 mod walk;

@@ -1,0 +1,178 @@
+//! docs/troubleshooting.md against the source: each message of the page is one of the program, and each message of the files below
+//! is on the page.
+
+use crate::docs::walk::page;
+use std::{fs, path::Path};
+
+/// Files whose messages ask the user for something: all of them are on the page.
+const WHOLE: [&str; 11] = [
+    "harness/store/src/error.rs",
+    "harness/schedulers/k8s/src/client/error/classify.rs",
+    "harness/schedulers/k8s/src/client/error/mod.rs",
+    "harness/schedulers/k8s/src/logs/section/last.rs",
+    "harness/schedulers/slurm/src/preflight.rs",
+    "harness/schedulers/k8s/src/cleanup/messages.rs",
+    "harness/schedulers/stage/src/log.rs",
+    "harness/cli/commands/session/attach.rs",
+    "harness/cli/commands/session/distribute.rs",
+    "harness/cli/session/takeover.rs",
+    "harness/cli/wiring/owners.rs",
+];
+
+/// Texts in those files that are no messages, or that ask for nothing.
+const OTHERS: [&str; 23] = [
+    // Mistakes of Muster itself.
+    "store the … of …",
+    "the results database … is closed",
+    "session … was not started in this store",
+    // The answer of a server that another attempt may change, or a part of a sentence.
+    "…: there is no … in …",
+    "…: there is another … in …, and it is not this case's",
+    "…: … in … was changed at the same time",
+    "…: the API server of … has forgotten this version",
+    "…: the API server of … cannot do it now",
+    "…: the API server of … answers HTTP …",
+    "{apiGroups: […], resources: […], verbs: […]}",
+    "…: … (HTTP …)",
+    "status unknown for quota",
+    "not yet ready to handle request",
+    "could not find the requested resource",
+    "it cannot be known whether the node has rotated the log",
+    "the reply broke off",
+    // What goes on.
+    "session …: of … case(s) … have ended, … are continued, and … start now",
+    "no Lease is seen",
+    " of process … on …",
+    "warning: --distribute leaves out … more nodes",
+    ", its node … has not released it",
+    "--distribute on partition …",
+    ", held by its finalizers …",
+];
+
+/// The files of the program, with the texts in them.
+fn sources() -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("harness")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() {
+                folders.extend((!["tests", "examples", "target"].contains(&&*name)).then_some(path));
+            } else if name.ends_with(".rs") && name != "tests.rs" && name != "testing.rs" {
+                let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("below the root").to_string_lossy().into_owned();
+                let text = page(&path);
+                found.push((path, texts(text.split("#[cfg(test)]\nmod ").next().unwrap_or_default())));
+            }
+        }
+    }
+    found
+}
+
+/// The string literals of Rust source, with `…` for what is filled in.
+fn texts(source: &str) -> Vec<String> {
+    let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = code.join("\n").replace("'\"'", "");
+    let (mut all, mut rest) = (Vec::new(), code.as_str());
+    while let Some(at) = rest.find('"') {
+        let is_raw = rest[..at].ends_with("r#");
+        let (text, after) = literal(&rest[at + 1..], is_raw);
+        all.push(with_gaps(&text));
+        rest = after;
+    }
+    all
+}
+
+/// A literal from its first character on, and what follows it.
+fn literal(source: &str, is_raw: bool) -> (String, &str) {
+    let (mut text, mut chars) = (String::new(), source.char_indices());
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' if !is_raw || source[at..].starts_with("\"#") => return (text, &source[at + 1..]),
+            '\\' if !is_raw => match chars.next() {
+                Some((_, '\n')) => {
+                    let skipped = source[at + 2..].len() - source[at + 2..].trim_start().len();
+                    for _ in source[at + 2..at + 2 + skipped].chars() {
+                        chars.next();
+                    }
+                }
+                Some((_, 'n')) => text.push('\n'),
+                Some((_, other)) => text.push(other),
+                None => break,
+            },
+            other => text.push(other),
+        }
+    }
+    (text, "")
+}
+
+/// `{name}` becomes `…`, `{{` a brace.
+fn with_gaps(text: &str) -> String {
+    let (mut shown, mut chars) = (String::new(), text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            '{' if chars.next_if_eq(&'{').is_some() => shown.push('{'),
+            '}' if chars.next_if_eq(&'}').is_some() => shown.push('}'),
+            '{' => {
+                chars.by_ref().find(|c| *c == '}');
+                shown.push('…');
+            }
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
+/// Whether a text has the parts of a message in their order.
+fn has(text: &str, message: &str) -> bool {
+    let mut rest = text;
+    message.split('…').map(|part| part.trim_matches('`')).all(|part| match rest.find(part) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+/// The messages of the page: what stands in code spans in the first cell of its tables.
+fn messages(page: &str) -> Vec<String> {
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    rows.flat_map(|row| spans(row.trim_start_matches("| ").split(" | ").next().unwrap_or_default())).collect()
+}
+
+/// The code spans of a text, in one or two backticks.
+fn spans(cell: &str) -> Vec<String> {
+    let (mut all, mut rest) = (Vec::new(), cell);
+    while let Some(at) = rest.find('`') {
+        let fence = if rest[at..].starts_with("``") { "``" } else { "`" };
+        let Some((span, after)) = rest[at + fence.len()..].split_once(fence) else { break };
+        all.push(span.trim().replace("\\|", "|"));
+        rest = after;
+    }
+    all
+}
+
+#[test]
+fn each_message_of_the_page_is_one_of_the_program() {
+    let sources = sources();
+    let messages = messages(&page("docs/troubleshooting.md"));
+    assert!(messages.len() >= 150, "{} messages", messages.len());
+    let is_known = |message: &&String| sources.iter().any(|(_, texts)| texts.iter().any(|text| has(text, message)));
+    let unknown: Vec<&String> = messages.iter().filter(|message| !is_known(message)).collect();
+    assert!(unknown.is_empty(), "no message of the program:\n{unknown:#?}");
+}
+
+#[test]
+fn each_message_of_the_files_that_ask_for_something_is_on_the_page() {
+    let messages = messages(&page("docs/troubleshooting.md"));
+    let sources = sources();
+    let mut missing = Vec::new();
+    for file in WHOLE {
+        let (_, texts) = sources.iter().find(|(path, _)| path == file).unwrap_or_else(|| panic!("no file {file}"));
+        let sentences = texts.iter().filter(|text| text.split_whitespace().filter(|word| word.len() > 1).count() >= 4);
+        let is_there = |text: &&String| OTHERS.contains(&text.as_str()) || messages.iter().any(|message| has(text, message));
+        missing.extend(sentences.filter(|text| !is_there(text)).map(|text| format!("{file}: {text}")));
+    }
+    assert!(missing.is_empty(), "not on the page:\n{missing:#?}");
+}
