@@ -1,6 +1,7 @@
 //! Examples and claims of README, guides and `deploy/`.
 
 mod deploy;
+mod from_reframe;
 mod guide;
 mod messages;
 mod pages;
