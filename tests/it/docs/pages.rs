@@ -125,6 +125,15 @@ fn the_reference_has_every_scheduler_of_the_program() {
 }
 
 #[test]
+fn the_index_names_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).expect("the index");
+    let names: Vec<String> = pages().into_keys().filter_map(|name| name.strip_prefix("docs/").map(str::to_owned)).collect();
+    let missing: Vec<&String> =
+        names.iter().filter(|name| *name != "README.md" && !index.contains(&format!("({name})"))).collect();
+    assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
+}
+
+#[test]
 fn lines_and_paragraphs_are_short() {
     let mut long = Vec::new();
     for (name, page) in &pages() {

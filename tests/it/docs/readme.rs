@@ -1,6 +1,6 @@
 //! The README's commands do what it says: they are the first thing anyone tries.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ended, Sandbox};
 use std::path::Path;
 
 const KUBECONFIG: &str = "\
@@ -43,21 +43,59 @@ fn the_mistakes_that_the_readme_shows_are_printed_for_its_check() {
     assert_eq!((whole.code, &*whole.stderr), (Some(0), ""), "{}", whole.stdout);
 }
 
+/// The arguments of every `target/debug/muster ...` in the README.
+fn built_commands() -> Vec<Vec<String>> {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
+    let commands = readme.lines().filter_map(|line| line.strip_prefix("target/debug/muster "));
+    commands.map(|line| line.split(" #").next().unwrap_or_default().split_whitespace().map(str::to_owned).collect()).collect()
+}
+
+/// Runs a command of the README in the root, on no cluster.
+fn run(sandbox: &Sandbox, args: &[&str]) -> Ended {
+    let kubeconfig = sandbox.write("kubeconfig", KUBECONFIG).path("kubeconfig");
+    let mut muster = sandbox.command(args);
+    muster.current_dir(root()).env("KUBECONFIG", kubeconfig).env_remove("KUBERNETES_SERVICE_HOST");
+    sandbox.ended(&muster.output().expect("runs"))
+}
+
 #[test]
 fn every_command_for_a_cluster_finds_its_cases() {
     let sandbox = Sandbox::new();
-    let readme = std::fs::read_to_string(root().join("README.md")).expect("a README");
-    let commands: Vec<&str> = readme.lines().filter_map(|line| line.strip_prefix("target/debug/muster ")).collect();
-    assert_eq!(commands.len(), 2);
+    let mut commands = built_commands();
+    commands.retain(|command| command.iter().any(|word| word == "-C"));
+    assert_eq!(commands.len(), 4);
     for command in commands {
-        let words = command.split(" #").next().unwrap_or_default().split_whitespace();
-        let args: Vec<&str> = words.map(|word| if word == "-r" { "--dry-run" } else { word }).collect();
-        let kubeconfig = sandbox.write("kubeconfig", KUBECONFIG).path("kubeconfig");
-        let mut muster = sandbox.command(&args);
-        let ended = sandbox.ended(&muster.current_dir(root()).env("KUBECONFIG", kubeconfig).output().expect("runs"));
-        assert_eq!(ended.code, Some(0), "{args:?}\n{}{}", ended.stdout, ended.stderr);
-        assert!(ended.stdout.contains("@trial:pods"), "{args:?}\n{}", ended.stdout);
+        let args: Vec<&str> = command.iter().map(|word| if word == "-r" { "--dry-run" } else { word.as_str() }).collect();
+        let ended = run(&sandbox, &args);
+        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{args:?}\n{}", ended.stdout);
+        let shown = if args.contains(&"role") { "kind: RoleBinding" } else { "kind: " };
+        assert!(ended.stdout.contains(shown), "{args:?}\n{}", ended.stdout);
     }
+}
+
+#[test]
+fn the_commands_after_a_killed_session_and_the_rehearsal_do_what_the_readme_says() {
+    let sandbox = Sandbox::new();
+    let prefix = sandbox.path("prefix");
+    let prefix = prefix.to_str().expect("text");
+    let mut commands = built_commands();
+    commands.retain(|command| !command.iter().any(|word| word == "-C"));
+    let [attach, sweep, rehearse] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((attach.join(" "), sweep.join(" ")), ("attach".into(), "sweep".into()));
+    let first = run(&sandbox, &["-c", "checks/compute", "-n", "cores=one", "-r", "--prefix", prefix]);
+    assert_eq!(first.code, Some(0), "{}{}", first.stdout, first.stderr);
+    let ended = run(&sandbox, &["attach"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("was left by a process that is gone"), "{}", ended.stderr);
+    assert_eq!(run(&sandbox, &["sweep"]).code, Some(0));
+    let outputs = std::fs::read_dir(sandbox.path("prefix/output/local/default/default")).expect("the output folder");
+    let log = outputs.map(|entry| entry.expect("an entry").path().join("rfm_job.out")).next().expect("a log");
+    let mut args: Vec<&str> = rehearse.iter().map(String::as_str).collect();
+    let at = args.iter().position(|word| *word == "last-time/rfm_job.out").expect("a log to judge");
+    args[at] = log.to_str().expect("text");
+    args.extend(["--prefix", prefix]);
+    let judged = run(&sandbox, &args);
+    assert_eq!(judged.code, Some(0), "{args:?}\n{}{}", judged.stdout, judged.stderr);
+    assert!(judged.stdout.contains("[  PASSED  ] Ran 1/1 test case(s)"), "{}", judged.stdout);
 }
 
 #[test]
