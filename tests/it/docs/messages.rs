@@ -59,7 +59,7 @@ fn sources() -> Vec<(String, Vec<String>)> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() {
                 folders.extend((!["tests", "examples", "target"].contains(&&*name)).then_some(path));
-            } else if name.ends_with(".rs") && name != "tests.rs" && name != "testing.rs" {
+            } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" && name != "testing.rs" {
                 let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("below the root").to_string_lossy().into_owned();
                 let text = page(&path);
                 found.push((path, texts(text.split("#[cfg(test)]\nmod ").next().unwrap_or_default())));

@@ -91,7 +91,7 @@ fn follow(sandbox: &Sandbox, part: &str, before: &str) -> usize {
                 runs += 1;
                 let ended = sandbox.paste(&format!("{STANDINS}{before}{line}"), "");
                 assert_eq!(ended.code, Some(code), "{line}\n{}{}", ended.stdout, ended.stderr);
-                printed += &format!("{}{}", ended.stdout, ended.stderr);
+                printed.extend([ended.stdout, ended.stderr]);
             }
             Step::Printed(shown) => {
                 is_fresh = false;
