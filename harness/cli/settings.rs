@@ -7,15 +7,16 @@ use crate::{
 use muster_check::site::System;
 use muster_host::files;
 use muster_report::secret::masked_setting;
-use muster_text::{file_mode::FileMode, shell, time::format_duration};
-use std::path::{self, PathBuf};
+use muster_store::Location;
+use muster_text::{file_mode::FileMode, time::format_duration};
+use std::path::PathBuf;
 
 #[derive(Debug, Clone)]
 pub struct Places {
     pub stage: PathBuf,
     pub output: PathBuf,
     pub reports: PathBuf,
-    pub database: PathBuf,
+    pub database: Location,
 }
 
 impl Places {
@@ -25,7 +26,7 @@ impl Places {
             stage: run.stage.clone().unwrap_or_else(|| run.prefix.join("stage")),
             output: run.output.clone().unwrap_or_else(|| run.prefix.join("output")),
             reports: run.prefix.join("reports").join("out"),
-            database: run.db.clone().unwrap_or_else(default_database),
+            database: run.db.clone().unwrap_or_else(Location::of_user),
         }
     }
 
@@ -48,21 +49,12 @@ pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
     files::set_mode(mode.bits());
 }
 
-/// A command of Muster, to be pasted in whatever folder: it names the database of this invocation unless that is the default.
+/// A command of Muster, to be pasted in whatever folder: it names the database of this invocation unless that is the default, or has a
+/// password: then it is in `MUSTER_DB`.
 pub fn on_this_database(cli: &Cli, command: &str) -> String {
-    let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
-    let database = absolute(Places::of(cli).database);
-    if database == absolute(default_database()) {
-        return format!("muster {command}");
-    }
-    format!("muster {command} --db {}", shell::quote(&database.to_string_lossy()))
-}
-
-/// `$XDG_STATE_HOME/muster/results.db`, which is in `~/.local/state` if nobody says otherwise.
-fn default_database() -> PathBuf {
-    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| PathBuf::from(home).join(".local/state"));
-    state.unwrap_or_else(home).join("muster").join("results.db")
+    let database = Places::of(cli).database.absolute();
+    let is_default = database == Location::of_user().absolute();
+    format!("muster {command}{}", if is_default { String::new() } else { database.flag() })
 }
 
 /// What to say of a database that is where nobody would look for it.
@@ -70,7 +62,7 @@ pub fn note_on_database(cli: &Cli) -> Option<String> {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_lost = cli.run.db.is_none() && !is_set("XDG_STATE_HOME") && std::env::var_os("HOME").is_none();
     is_lost.then(|| {
-        let path = default_database();
+        let path = Location::of_user();
         format!("neither HOME nor XDG_STATE_HOME is set: results go to {}; choose a place with --db", path.display())
     })
 }

@@ -23,8 +23,12 @@ pub use reports::Reports;
 pub use results::ResultsCommand;
 pub use rounds::Rounds;
 
-use clap::{ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, ArgGroup, Args, Parser, Subcommand, ValueEnum,
+    builder::{OsStringValueParser, TypedValueParser},
+};
 use muster_core::job::descriptor::Schedulers;
+use muster_store::Location;
 use muster_text::file_mode::FileMode;
 use std::path::PathBuf;
 
@@ -397,9 +401,17 @@ pub struct Run {
     /// The folder for what passing cases leave [default: PREFIX/output]
     #[arg(short, long, value_name = "DIR", help_heading = "Running", global = true)]
     pub output: Option<PathBuf>,
-    /// The results database [default: `$XDG_STATE_HOME/muster/results.db`]
-    #[arg(long, value_name = "FILE", help_heading = "Running", global = true)]
-    pub db: Option<PathBuf>,
+    /// The results database: a file, or `postgres://USER@HOST/NAME` [default: `$XDG_STATE_HOME/muster/results.db`]
+    ///
+    /// A password does not belong on a command line, which other users can read: put it into `~/.pgpass`, or the URL into MUSTER_DB.
+    #[arg(
+        long,
+        value_name = "FILE|URL",
+        value_parser = OsStringValueParser::new().map(Location::from),
+        help_heading = "Running",
+        global = true
+    )]
+    pub db: Option<Location>,
     /// The mode of the files that Muster creates, 0640 for a group; folders get x where files get r [default: the site's, or 0600]
     #[arg(long, value_name = "MODE", help_heading = "Running", global = true)]
     pub file_mode: Option<FileMode>,

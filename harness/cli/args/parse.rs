@@ -7,6 +7,7 @@ use clap::{
     parser::ValueSource,
 };
 use muster_core::job::descriptor::Schedulers;
+use muster_store::Location;
 use std::{collections::BTreeMap, ffi::OsString};
 
 /// Where a setting's value comes from.
@@ -118,8 +119,16 @@ pub fn parse_in_mode(
     };
     let mut cli = Cli::from_arg_matches(&matches)?;
     cli.files.schedulers = schedulers.clone();
+    let is_typed = matches!(origins.get("db"), Some(Origin::Flag(_)));
+    if is_typed && cli.run.db.as_ref().is_some_and(Location::has_password) {
+        return Err(command.clone().error(clap::error::ErrorKind::InvalidValue, PASSWORD_IS_TYPED));
+    }
     Ok(Parsed { cli, origins })
 }
+
+/// The command line of a process can be read by every user of its machine.
+const PASSWORD_IS_TYPED: &str = "the URL of --db contains a password, which other users can read on a command line: put the URL into \
+                                 MUSTER_DB, or the password into ~/.pgpass or the file that `?passfile=` names";
 
 /// The arguments of which one says what to do.
 pub(super) fn actions(command: &clap::Command) -> Vec<&Id> {
@@ -178,7 +187,7 @@ fn of_its_source(
     let text = error.to_string();
     let wrong = origins.iter().find_map(|(long, origin)| match origin {
         Origin::Environment(name) if text.contains(&format!("--{long}")) => {
-            Some(format!("{name}={}", env(name).unwrap_or_default()))
+            Some(format!("{name}={}", muster_store::masked(&env(name).unwrap_or_default())))
         }
         Origin::File(place) if text.contains(&format!("--{long}")) => Some(place.clone()),
         _ => None,

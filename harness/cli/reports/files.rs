@@ -19,6 +19,7 @@ use muster_report::{
     page::{HTML, MARKDOWN, Reader, Templates},
     secret::masked_words,
 };
+use muster_store::Location;
 use std::{
     env, fs,
     io::Write,
@@ -40,7 +41,7 @@ pub struct ReportFiles {
     markdown: Option<OutFile>,
     perflogs: Option<PathBuf>,
     /// Where all attempts are stored; `None`: nowhere.
-    database: Option<PathBuf>,
+    database: Option<Location>,
     templates: Templates,
     reader: Reader,
 }

@@ -9,7 +9,7 @@ use muster_report::{
     perflog::{self, Addition, Continued},
 };
 use muster_session::runtime;
-use muster_store::Reader;
+use muster_store::{Location, Reader};
 use rustix::fs::{FlockOperation, flock};
 use std::{
     fs::{self, File},
@@ -38,7 +38,7 @@ pub fn append(folder: &Path, results: &Results<'_>) -> Vec<anyhow::Error> {
 }
 
 /// Appends the figures of all attempts of a session that remembers only some of them: they are in the database.
-pub fn append_stored(folder: &Path, session: &Session, database: &Path) -> Vec<anyhow::Error> {
+pub fn append_stored(folder: &Path, session: &Session, database: &Location) -> Vec<anyhow::Error> {
     let appended = runtime::build().context("start the runtime").and_then(|runtime| {
         runtime.block_on(async {
             let reader = Reader::open(database).await?;

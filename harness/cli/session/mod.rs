@@ -84,7 +84,7 @@ pub fn run(
         num_checks: plan.num_checks(),
         stage: &places.stage.to_string_lossy(),
         output: &places.output.to_string_lossy(),
-        database: &if store.is_some() { places.database.to_string_lossy() } else { "none: a rehearsal is not stored".into() },
+        database: &if store.is_some() { places.database.display().to_string() } else { "none: a rehearsal is not stored".into() },
     });
 
     let (events, receiver) = mpsc::unbounded_channel();

@@ -26,5 +26,5 @@ pub async fn session_named(reader: &Reader, session: &str) -> anyhow::Result<Ses
         return Ok(reader.session(session, &owner::is_alive).await?);
     }
     let newest = reader.sessions(1, &owner::is_alive).await?.pop();
-    newest.with_context(|| format!("no session is stored in {}", reader.path().display()))
+    newest.with_context(|| format!("no session is stored in {}", reader.database().display()))
 }

@@ -1,7 +1,8 @@
 //! What the store could not do.
 
+use crate::Location;
 use muster_core::case::SessionId;
-use muster_text::shell;
+use sqlx::{error::DatabaseError, postgres::PgDatabaseError, sqlite::SqliteError};
 use std::{error::Error, fmt, io, path::PathBuf, sync::Arc};
 
 /// A failed operation on the results database.
@@ -15,39 +16,39 @@ pub enum StoreError {
         cause: io::Error,
     },
     /// There is nothing to read yet.
-    #[error("there is no results database {}", path.display())]
-    Missing { path: PathBuf },
+    #[error("there is no results database {}", database.display())]
+    Missing { database: Location },
     /// The file cannot be opened as a database.
-    #[error("open the results database {}", path.display())]
+    #[error("open the results database {}", database.display())]
     Open {
-        path: PathBuf,
+        database: Location,
         #[source]
         cause: SqlError,
     },
     /// Another program wrote the database.
-    #[error("{} is a database, but not one of muster", path.display())]
-    Foreign { path: PathBuf },
+    #[error("{} is a database, but not one of muster", database.display())]
+    Foreign { database: Location },
     /// The file was written by a later muster.
-    #[error("the results database {} has schema {found}, and this muster knows only {known}: use a newer one", path.display())]
-    NewerSchema { path: PathBuf, found: i64, known: i64 },
+    #[error("the results database {} has schema {found}, and this muster knows only {known}: use a newer one", database.display())]
+    NewerSchema { database: Location, found: i64, known: i64 },
     /// The file was written by an earlier muster, and a reader changes nothing.
     #[error(
         "the results database {} has schema {found}, and this muster reads schema {known}: \
-         `muster results migrate --db {}` brings it up to date", path.display(), shell::quote(&path.to_string_lossy())
+         `muster results migrate{}` brings it up to date", database.display(), database.flag()
     )]
-    OlderSchema { path: PathBuf, found: i64, known: i64 },
+    OlderSchema { database: Location, found: i64, known: i64 },
     /// The tables could not be brought up to date; nothing was changed.
-    #[error("bring the results database {} to schema {version}", path.display())]
+    #[error("bring the results database {} to schema {version}", database.display())]
     Migrate {
-        path: PathBuf,
+        database: Location,
         version: i64,
         #[source]
         cause: SqlError,
     },
     /// A transaction failed and was rolled back: a full disk, a lock held for ten seconds, an identifier used twice.
-    #[error("write to the results database {}", path.display())]
+    #[error("write to the results database {}", database.display())]
     Write {
-        path: PathBuf,
+        database: Location,
         #[source]
         cause: SqlError,
     },
@@ -59,8 +60,8 @@ pub enum StoreError {
         #[source]
         cause: serde_json::Error,
     },
-    #[error("the results database {} is closed", path.display())]
-    Closed { path: PathBuf },
+    #[error("the results database {} is closed", database.display())]
+    Closed { database: Location },
     /// Something is written for a session that was not started here.
     #[error("session {session} was not started in this store")]
     NotStarted { session: SessionId },
@@ -68,9 +69,9 @@ pub enum StoreError {
     #[error("session {session} has been taken over by another process, or has ended")]
     Taken { session: SessionId },
     /// A query failed, or a row makes no sense.
-    #[error("read {what} from the results database {}", path.display())]
+    #[error("read {what} from the results database {}", database.display())]
     Read {
-        path: PathBuf,
+        database: Location,
         what: &'static str,
         #[source]
         cause: SqlError,
@@ -101,23 +102,45 @@ const CONSTRAINT: i32 = 19;
 const LOCKED: &str = ": another process, perhaps a stopped one, is writing to it; let it go on or end it (`fuser` names it), or \
                       choose another database with --db";
 
+// States of PostgreSQL, or their first letters (postgresql.org/docs/current/errcodes-appendix.html).
+/// Two transactions wait for each other, or change the same rows: one of them is rolled back, and may be tried again.
+const COLLISION: [&str; 3] = ["40001", "40P01", "55P03"];
+/// Integrity, data, a limit.
+const ABOUT_A_ROW: [&str; 3] = ["23", "22", "54"];
+/// The server ends, starts, is a copy that takes no writes yet, has no connection left, or has given this one up.
+const AWAY: [&str; 7] = ["57P", "08", "25006", "25P03", "53300", "58", "XX"];
+
 impl SqlError {
+    /// SQLite's result code.
     fn code(&self) -> Option<i32> {
-        self.0.as_database_error()?.code()?.parse::<i32>().ok().map(|code| code & 0xff)
+        let error = self.0.as_database_error()?.try_downcast_ref::<SqliteError>()?;
+        error.code()?.parse::<i32>().ok().map(|code| code & 0xff)
+    }
+
+    /// Whether PostgreSQL's state begins with one of these.
+    fn has_state(&self, states: &[&str]) -> bool {
+        let error = self.0.as_database_error().and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+        error.is_some_and(|error| states.iter().any(|state| error.code().starts_with(state)))
     }
 
     pub(crate) fn is_busy(&self) -> bool {
-        self.code() == Some(BUSY)
+        self.code() == Some(BUSY) || self.has_state(&COLLISION)
     }
 
-    /// A reader may have come while a writer opened or closed the file.
+    /// The server is not there, or gone.
+    pub(crate) fn is_away(&self) -> bool {
+        let is_connection = matches!(&*self.0, sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_));
+        is_connection || self.has_state(&AWAY)
+    }
+
+    /// A reader may have come while a writer opened or closed the file, or the server was started again.
     pub(crate) fn may_pass(&self) -> bool {
-        matches!(self.code(), Some(READ_ONLY | CORRUPT | CANNOT_OPEN))
+        matches!(self.code(), Some(READ_ONLY | CORRUPT | CANNOT_OPEN)) || self.is_away()
     }
 
     /// It is about what was to be written, and not about the file or a lock.
     pub(crate) fn is_about_a_row(&self) -> bool {
-        self.is_no_row() || matches!(self.code(), Some(TOO_BIG | CONSTRAINT))
+        self.is_no_row() || matches!(self.code(), Some(TOO_BIG | CONSTRAINT)) || self.has_state(&ABOUT_A_ROW)
     }
 
     /// The row that was to be changed is not there, or not as it was.
@@ -137,10 +160,11 @@ impl fmt::Display for SqlError {
         match &*self.0 {
             sqlx::Error::Database(error) => {
                 write!(f, "{} (code {})", error.message(), error.code().unwrap_or_default())?;
-                f.write_str(if self.is_busy() { LOCKED } else { "" })
+                f.write_str(if self.code() == Some(BUSY) { LOCKED } else { "" })
             }
             // In the words of sqlx, a file that may not be read is a problem of communication.
             sqlx::Error::Io(error) => error.fmt(f),
+            sqlx::Error::Configuration(error) => error.fmt(f),
             other => other.fmt(f),
         }
     }
@@ -160,24 +184,27 @@ mod tests {
 
     #[test]
     fn an_error_names_what_failed_where_and_its_cause_once() {
-        let path = PathBuf::from("state/results.db");
+        let database = Location::from("state/results.db");
         let sqlx = || SqlError::from(sqlx::Error::WorkerCrashed);
         let json = || serde_json::from_str::<u8>("x").unwrap_err();
         let session = |id: &str| SessionId(id.into());
         let errors = [
             StoreError::Folder { path: "state".into(), cause: io::ErrorKind::PermissionDenied.into() },
-            StoreError::Missing { path: path.clone() },
-            StoreError::Open { path: path.clone(), cause: sqlx() },
-            StoreError::Open { path: path.clone(), cause: sqlx::Error::Io(io::ErrorKind::PermissionDenied.into()).into() },
-            StoreError::Foreign { path: path.clone() },
-            StoreError::NewerSchema { path: path.clone(), found: 3, known: 1 },
-            StoreError::OlderSchema { path: path.clone(), found: 1, known: 3 },
-            StoreError::Migrate { path: path.clone(), version: 2, cause: sqlx() },
-            StoreError::Write { path: path.clone(), cause: sqlx() },
+            StoreError::Missing { database: database.clone() },
+            StoreError::Open { database: database.clone(), cause: sqlx() },
+            StoreError::Open {
+                database: database.clone(),
+                cause: sqlx::Error::Io(io::ErrorKind::PermissionDenied.into()).into(),
+            },
+            StoreError::Foreign { database: database.clone() },
+            StoreError::NewerSchema { database: database.clone(), found: 3, known: 1 },
+            StoreError::OlderSchema { database: database.clone(), found: 1, known: 3 },
+            StoreError::Migrate { database: database.clone(), version: 2, cause: sqlx() },
+            StoreError::Write { database: database.clone(), cause: sqlx() },
             StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
-            StoreError::Closed { path: path.clone() },
+            StoreError::Closed { database: database.clone() },
             StoreError::NotStarted { session: session("0199aa") },
-            StoreError::Read { path, what: "results", cause: sqlx() },
+            StoreError::Read { database, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
             StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },
         ];

@@ -9,17 +9,20 @@
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
 //! SQLite only; the SQL of reads and writes is kept to what PostgreSQL would take as well.
 
+mod connect;
 mod error;
 mod file;
+mod location;
 mod read;
+mod schema;
+mod server;
+mod sql;
 mod write;
 
+pub use connect::migrate;
 pub use error::{SqlError, StoreError};
-pub use file::connect::migrate;
+pub use location::{Location, Server, masked, state_folder};
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
 pub use write::{Describe, Intent, Store};
-
-/// A statement whose values are bound next.
-type Statement = sqlx::query::Query<'static, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;

@@ -37,8 +37,8 @@ use muster_session::{
     runtime,
     session_loop::{plan::SessionPlan, taken_over::Continued},
 };
-use muster_store::{JobRow, Reader, SessionRow, SessionState, Store};
-use std::{collections::BTreeSet, env, ffi::OsString, path::Path, sync::Arc};
+use muster_store::{JobRow, Location, Reader, SessionRow, SessionState, Store};
+use std::{collections::BTreeSet, env, ffi::OsString, sync::Arc};
 use tokio::runtime::Runtime;
 
 /// Takes a session over and finishes it. The exit code is that of the whole session.
@@ -75,10 +75,9 @@ pub struct Unfinished {
 impl Unfinished {
     /// From here on the working folder is that of the session.
     pub fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
-        let database = Places::of(cli).database;
-        let database = std::path::absolute(&database).unwrap_or(database);
+        let database = Places::of(cli).database.absolute();
         let attach = Commands::of(cli, &row.session.id).attach;
-        let mut parsed = as_it_was_called(cli, &row.session, &database, &attach)?;
+        let mut parsed = as_it_was_called(cli, &row.session, database, &attach)?;
         parsed.cli.reports.lay_under(&cli.reports);
         parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
         Ok(Self { row, parsed })
@@ -191,13 +190,13 @@ async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
     let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
     let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
     found.with_context(|| {
-        let path = reader.path().display();
+        let path = reader.database().display();
         format!("no session in {path} was left by a process that is gone: `-r --restore-session` goes on with one that was interrupted")
     })
 }
 
 /// The flags of the session, in its folder. What came from the environment then comes from the environment now.
-fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str) -> anyhow::Result<Parsed> {
+fn as_it_was_called(cli: &Cli, session: &Session, database: Location, attach: &str) -> anyhow::Result<Parsed> {
     env::set_current_dir(&session.workdir)
         .with_context(|| format!("the folder {} in which session {} was started", session.workdir.display(), session.id))?;
     let given = cli.settings().map(|(long, mut settings)| {
@@ -207,10 +206,11 @@ fn as_it_was_called(cli: &Cli, session: &Session, database: &Path, attach: &str)
     });
     let command =
         unmasked(&session.command, &given, attach).with_context(|| format!("session {} cannot be continued", session.id))?;
-    let mut argv: Vec<OsString> = command.iter().map(OsString::from).collect();
-    argv.extend(["--db".into(), database.into()]);
+    let argv: Vec<OsString> = command.iter().map(OsString::from).collect();
     let parsed = modes::parse(&argv, &cli.files.schedulers, &|name| env::var(name).ok());
-    parsed.with_context(|| {
+    let mut parsed = parsed.with_context(|| {
         format!("the command line of session {} is not understood any more: {}", session.id, session.command.join(" "))
-    })
+    })?;
+    parsed.cli.run.db = Some(database);
+    Ok(parsed)
 }

@@ -75,7 +75,7 @@ async fn end_what_runs(
         return Ok(());
     }
     let wired = wiring::schedulers(wiring::partitions(left.iter(), schedulers))?;
-    let store = Store::open(reader.path()).await?;
+    let store = Store::open(reader.database()).await?;
     // Who has taken it over since follows its jobs.
     claims.add(&store, session, &row.held).await.map_err(|_| owners::still_runs(row))?;
     for (job, why) in wired.end(&left, &store).await {

@@ -3,10 +3,15 @@
 //! Write-ahead logging needs memory shared by all who use the file, which no network file system gives: there the
 //! journal is DELETE, and the store says so.
 
-use crate::{StoreError, error::SqlError, file::migrate};
+use crate::{
+    StoreError,
+    error::SqlError,
+    schema,
+    sql::{Connection, query},
+};
 use muster_host::files;
 use sqlx::{
-    AssertSqlSafe, ConnectOptions, Connection, SqliteConnection,
+    AssertSqlSafe, ConnectOptions,
     sqlite::{SqliteConnectOptions, SqliteSynchronous},
 };
 use std::{
@@ -19,7 +24,7 @@ use std::{
 pub(crate) const BUSY: Duration = Duration::from_secs(10);
 
 /// Opens for writing: makes folder and file, brings the tables up to date. Also returns what the user should know.
-pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<String>), StoreError> {
+pub(crate) async fn for_writing(path: &Path) -> Result<(Connection, Vec<String>), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     files::create_dir_all(folder).map_err(|cause| StoreError::Folder { path: folder.to_owned(), cause })?;
     // SQLite gives what it creates 0644; what it puts beside a database has the database's mode.
@@ -33,17 +38,17 @@ pub(crate) async fn for_writing(path: &Path) -> Result<(SqliteConnection, Vec<St
     open(path, network).await
 }
 
-async fn open(path: &Path, network: Option<&str>) -> Result<(SqliteConnection, Vec<String>), StoreError> {
-    let failed = |cause: sqlx::Error| StoreError::Open { path: path.to_owned(), cause: cause.into() };
+async fn open(path: &Path, network: Option<&str>) -> Result<(Connection, Vec<String>), StoreError> {
+    let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
     let (wanted, synchronous) = match network {
         None => ("wal", SqliteSynchronous::Normal),
         Some(_) => ("delete", SqliteSynchronous::Full),
     };
     let options = options(path).create_if_missing(true).synchronous(synchronous);
-    let mut connection = options.connect().await.map_err(failed)?;
+    let mut connection = Connection::Sqlite(options.connect().await.map_err(failed)?);
     let journal = set_journal(&mut connection, wanted).await;
-    let journal = journal.map_err(|cause| StoreError::Open { path: path.to_owned(), cause })?;
-    migrate::to_newest(&mut connection, path).await?;
+    let journal = journal.map_err(|cause| StoreError::Open { database: path.into(), cause })?;
+    schema::to_newest(&mut connection, &path.into()).await?;
     let note = match network {
         Some(kind) => Some(format!("is on a network file system ({kind})")),
         None if journal != wanted => Some("is on a file system without shared memory".to_owned()),
@@ -57,14 +62,14 @@ async fn open(path: &Path, network: Option<&str>) -> Result<(SqliteConnection, V
 
 /// Opens for a process that reads what it is about to write to: the tables are brought up to date. `query_only` keeps the
 /// connection from writing anything else.
-pub(crate) async fn for_reading(path: &Path) -> Result<SqliteConnection, StoreError> {
+pub(crate) async fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     if !path.exists() {
-        return Err(StoreError::Missing { path: path.to_owned() });
+        return Err(StoreError::Missing { database: path.into() });
     }
-    let failed = |cause: sqlx::Error| StoreError::Open { path: path.to_owned(), cause: cause.into() };
-    let mut connection = options(path).connect().await.map_err(failed)?;
-    migrate::to_newest(&mut connection, path).await?;
-    sqlx::query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;
+    let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
+    let mut connection = Connection::Sqlite(options(path).connect().await.map_err(failed)?);
+    schema::to_newest(&mut connection, &path.into()).await?;
+    query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;
     Ok(connection)
 }
 
@@ -73,41 +78,21 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 /// Returns the journal that the file really has. SQLite does not wait for a lock here, so this does.
-async fn set_journal(connection: &mut SqliteConnection, wanted: &str) -> Result<String, SqlError> {
+async fn set_journal(connection: &mut Connection, wanted: &str) -> Result<String, SqlError> {
     let started = Instant::now();
     loop {
-        let now: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
+        let now: String = query("PRAGMA journal_mode").fetch_scalar(connection).await?;
         if now == wanted {
             return Ok(now);
         }
         let change = AssertSqlSafe(format!("PRAGMA journal_mode = {wanted}"));
-        match sqlx::query_scalar(change).fetch_one(&mut *connection).await.map_err(SqlError::from) {
+        match query(change).fetch_scalar(connection).await.map_err(SqlError::from) {
             Err(error) if error.is_busy() && started.elapsed() < BUSY => {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             answer => return answer,
         }
     }
-}
-
-/// Flushes the journal into the file and closes it.
-pub(crate) async fn close(mut connection: SqliteConnection) -> Result<(), SqlError> {
-    // Fails harmlessly while others read, and waits for nobody.
-    let _ = sqlx::query("PRAGMA busy_timeout = 0").execute(&mut connection).await;
-    let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_all(&mut connection).await;
-    Ok(connection.close().await?)
-}
-
-/// Brings the tables of a database up to date, and does nothing else.
-///
-/// # Errors
-/// [`StoreError::Missing`] if there is none.
-pub async fn migrate(path: &Path) -> Result<(), StoreError> {
-    if !path.exists() {
-        return Err(StoreError::Missing { path: path.to_owned() });
-    }
-    let (connection, _) = for_writing(path).await?;
-    close(connection).await.map_err(|cause| StoreError::Write { path: path.to_owned(), cause })
 }
 
 /// The kind of network file system that holds `folder`, if it is one.
@@ -146,14 +131,12 @@ fn network_file_system(_: &Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sqlx::Connection;
-
     #[tokio::test]
     async fn on_a_network_file_system_the_journal_is_delete_and_said_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.db");
         let (mut connection, notes) = open(&path, Some("nfs")).await.unwrap();
-        let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
+        let journal: String = query("PRAGMA journal_mode").fetch_scalar(&mut connection).await.unwrap();
         assert_eq!(journal, "delete");
         assert_eq!(notes.len(), 1);
         assert!(notes[0].ends_with("is on a network file system (nfs): its journal is DELETE, which is slower"), "{notes:?}");
@@ -164,9 +147,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/er/results.db");
         let (mut connection, notes) = for_writing(&path).await.unwrap();
-        let journal: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
-        let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous").fetch_one(&mut connection).await.unwrap();
-        let foreign_keys: bool = sqlx::query_scalar("PRAGMA foreign_keys").fetch_one(&mut connection).await.unwrap();
+        let journal: String = query("PRAGMA journal_mode").fetch_scalar(&mut connection).await.unwrap();
+        let synchronous: i64 = query("PRAGMA synchronous").fetch_scalar(&mut connection).await.unwrap();
+        let foreign_keys: bool = query("PRAGMA foreign_keys").fetch_scalar(&mut connection).await.unwrap();
         assert_eq!((journal.as_str(), synchronous, foreign_keys, notes), ("wal", 1, true, vec![]));
         connection.close().await.unwrap();
     }

@@ -1,5 +1,4 @@
-//! The database file: opening it and bringing its tables up to date.
+//! A database in a file: opening it.
 
 pub(crate) mod connect;
-mod migrate;
 pub(crate) mod reading;

@@ -9,12 +9,8 @@
 //! ```
 //! What is opened as it is, or as a copy, is looked at again after each query: if a writer came in between, it is read again.
 
-use crate::{
-    StoreError,
-    error::SqlError,
-    file::{connect::BUSY, migrate},
-};
-use sqlx::{ConnectOptions, SqliteConnection, sqlite::SqliteConnectOptions};
+use crate::{StoreError, error::SqlError, file::connect::BUSY, schema, sql::Connection};
+use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::{
     ffi::OsString,
     fs::{self, File, Metadata},
@@ -34,7 +30,7 @@ const WRITE_VERSION: usize = 18;
 /// The file, open for reading.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) connection: SqliteConnection,
+    pub(crate) connection: Connection,
     /// What lay there when it was opened, if no lock keeps it as it was.
     seen: Option<Files>,
     /// Where its copy is.
@@ -103,8 +99,8 @@ impl Opened {
     /// [`StoreError::OlderSchema`] if its tables are not those of this version, which only a writer brings up to date.
     pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-            _ => StoreError::Open { path: path.to_owned(), cause: sqlx::Error::Io(cause).into() },
+            io::ErrorKind::NotFound => StoreError::Missing { database: path.into() },
+            _ => StoreError::Open { database: path.into(), cause: sqlx::Error::Io(cause).into() },
         };
         let mut tries = 0;
         loop {
@@ -125,7 +121,7 @@ impl Opened {
 
     /// `None`: it changed meanwhile.
     async fn tried(path: &Path, files: Files, way: Way) -> Result<Option<Self>, StoreError> {
-        let failed = |cause: SqlError| StoreError::Open { path: path.to_owned(), cause };
+        let failed = |cause: SqlError| StoreError::Open { database: path.into(), cause };
         let copy = match way {
             Way::Copied => Some(copied(path).map_err(|cause| failed(sqlx::Error::Io(cause).into()))?),
             Way::Shared | Way::AsItIs => None,
@@ -137,9 +133,9 @@ impl Opened {
             Way::AsItIs => options.read_only(true).immutable(true),
             Way::Copied => options,
         };
-        let mut connection = options.connect().await.map_err(|cause| failed(cause.into()))?;
+        let mut connection = Connection::Sqlite(options.connect().await.map_err(|cause| failed(cause.into()))?);
         let seen = (way != Way::Shared).then_some(files);
-        let checked = migrate::is_newest(&mut connection, path).await;
+        let checked = schema::is_newest(&mut connection, &path.into()).await;
         let opened = Self { connection, seen, _copy: copy };
         if !opened.is_current(path) {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! From rows to the types of core: the inverse of `write::message` and `write::statements`.
 
-use crate::{Held, JobRow, Owner};
+use crate::{Held, JobRow, Owner, sql::Row};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
@@ -14,7 +14,7 @@ use muster_core::{
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use sqlx::{Error, Row, sqlite::SqliteRow};
+use sqlx::Error;
 use std::borrow::Cow;
 
 /// The part of a result that no query asks for, and that therefore has no columns.
@@ -54,7 +54,7 @@ impl<'a> Detail<'a> {
 }
 
 /// A session and who holds it.
-pub(crate) fn session(row: &SqliteRow) -> Result<(Session, Held), Error> {
+pub(crate) fn session(row: &Row) -> Result<(Session, Held), Error> {
     let session = Session {
         id: SessionId(row.try_get("id")?),
         started: Timestamp(row.try_get("started")?),
@@ -63,7 +63,7 @@ pub(crate) fn session(row: &SqliteRow) -> Result<(Session, Held), Error> {
         system: row.try_get("system")?,
         user: row.try_get("user_name")?,
         host: row.try_get("host")?,
-        workdir: row.try_get::<String, _>("workdir")?.into(),
+        workdir: row.try_get::<String>("workdir")?.into(),
         version: row.try_get("version")?,
         num_cases: row.try_get("num_cases")?,
         interrupted: row.try_get("interrupted")?,
@@ -74,18 +74,18 @@ pub(crate) fn session(row: &SqliteRow) -> Result<(Session, Held), Error> {
     Ok((session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
 }
 
-fn owner(row: &SqliteRow) -> Result<Owner, Error> {
+fn owner(row: &Row) -> Result<Owner, Error> {
     Ok(Owner {
         host: row.try_get("owner_host")?,
         pid: row.try_get("owner_pid")?,
-        start_time: u64::try_from(row.try_get::<i64, _>("owner_start_time")?).unwrap_or(0),
+        start_time: u64::try_from(row.try_get::<i64>("owner_start_time")?).unwrap_or(0),
         boot_id: row.try_get("owner_boot_id")?,
         pid_namespace: row.try_get("owner_pid_namespace")?,
     })
 }
 
 /// An attempt's id and its result, as yet without measurements.
-pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseResult), Error> {
+pub(crate) fn attempt(row: &Row, secrets: &Secrets) -> Result<(i64, CaseResult), Error> {
     let detail: Detail<'static> = json(row, "detail")?;
     let outputs = match detail.sealed_outputs {
         Some(sealed) => open(&sealed, secrets).map_err(|cause| undecoded("detail", cause))?.ok(),
@@ -94,7 +94,7 @@ pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseRe
     let result = CaseResult {
         name: name(row)?,
         about: json(row, "about")?,
-        identifier: row.try_get::<Option<String>, _>("identifier")?.as_deref().and_then(Identifier::parse),
+        identifier: row.try_get::<Option<String>>("identifier")?.as_deref().and_then(Identifier::parse),
         attempt: row.try_get("number")?,
         outcome: variant(row, "outcome", "reason")?,
         phase: word(row, "phase")?,
@@ -110,14 +110,14 @@ pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseRe
             ended: time(row, "ended")?,
             finished: Timestamp(row.try_get("finished")?),
         },
-        folder: row.try_get::<Option<String>, _>("folder")?.map(Into::into),
+        folder: row.try_get::<Option<String>>("folder")?.map(Into::into),
         log_tail: detail.log_tail.map(Into::into),
         look: detail.look.into_owned(),
         delete: detail.delete.into_owned(),
         leftovers: detail.leftovers.into_owned(),
         flaky: row.try_get("flaky")?,
-        quarantine: row.try_get::<Option<&str>, _>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
-        restored_from: row.try_get::<Option<String>, _>("restored_from")?.map(SessionId),
+        quarantine: row.try_get::<Option<&str>>("quarantine")?.map(|_| json(row, "quarantine")).transpose()?,
+        restored_from: row.try_get::<Option<String>>("restored_from")?.map(SessionId),
         outputs: outputs.map(Box::new),
         blocked_by: detail.blocked_by.map(Into::into),
     };
@@ -125,7 +125,7 @@ pub(crate) fn attempt(row: &SqliteRow, secrets: &Secrets) -> Result<(i64, CaseRe
 }
 
 /// A measurement and the id of its attempt.
-pub(crate) fn measurement(row: &SqliteRow) -> Result<(i64, Measurement), Error> {
+pub(crate) fn measurement(row: &Row) -> Result<(i64, Measurement), Error> {
     let bounds = match row.try_get("reference")? {
         Some(reference) => Some(Bounds { reference, lower: row.try_get("lower")?, upper: row.try_get("upper")? }),
         None => None,
@@ -135,16 +135,16 @@ pub(crate) fn measurement(row: &SqliteRow) -> Result<(i64, Measurement), Error> 
         key: row.try_get("key")?,
         section: row.try_get("section")?,
         node: row.try_get("node")?,
-        value: row.try_get::<Option<f64>, _>("value")?.unwrap_or(f64::NAN),
+        value: row.try_get::<Option<f64>>("value")?.unwrap_or(f64::NAN),
         unit: row.try_get("unit")?,
         bounds,
         verdict: variant(row, "verdict", "reason")?,
-        direction: row.try_get::<Option<&str>, _>("direction")?.map(|_| word(row, "direction")).transpose()?,
+        direction: row.try_get::<Option<&str>>("direction")?.map(|_| word(row, "direction")).transpose()?,
     };
     Ok((row.try_get("attempt")?, measurement))
 }
 
-pub(crate) fn job(row: &SqliteRow, secrets: &Secrets) -> Result<JobRow, Error> {
+pub(crate) fn job(row: &Row, secrets: &Secrets) -> Result<JobRow, Error> {
     Ok(JobRow {
         name: name(row)?,
         about: json(row, "about")?,
@@ -152,7 +152,7 @@ pub(crate) fn job(row: &SqliteRow, secrets: &Secrets) -> Result<JobRow, Error> {
         job: launched_or_planned(row)?,
         state: word(row, "state")?,
         rules: open(row.try_get("rules")?, secrets).map_err(|cause| undecoded("rules", cause))?,
-        limits: row.try_get::<Option<&str>, _>("limits")?.map(|_| json(row, "limits")).transpose()?,
+        limits: row.try_get::<Option<&str>>("limits")?.map(|_| json(row, "limits")).transpose()?,
         begun: time(row, "begun")?,
         launched_at: time(row, "launched_at")?,
         swept: row.try_get("swept")?,
@@ -160,8 +160,8 @@ pub(crate) fn job(row: &SqliteRow, secrets: &Secrets) -> Result<JobRow, Error> {
 }
 
 /// The number of a change, and the case as it is since.
-pub(crate) fn live(row: &SqliteRow) -> Result<(i64, LiveCase), Error> {
-    let given = |column: &str| Ok::<_, Error>(row.try_get::<Option<&str>, _>(column)?.is_some());
+pub(crate) fn live(row: &Row) -> Result<(i64, LiveCase), Error> {
+    let given = |column: &str| Ok::<_, Error>(row.try_get::<Option<&str>>(column)?.is_some());
     let state = word(row, "state")?;
     let progress = CaseProgress {
         attempt: row.try_get("attempt")?,
@@ -179,12 +179,12 @@ pub(crate) fn live(row: &SqliteRow) -> Result<(i64, LiveCase), Error> {
 }
 
 /// A job, as launched if that is known, else as planned.
-pub(crate) fn launched_or_planned(row: &SqliteRow) -> Result<Job, Error> {
+pub(crate) fn launched_or_planned(row: &Row) -> Result<Job, Error> {
     let launched: Option<&str> = row.try_get("launched")?;
     json(row, if launched.is_some() { "launched" } else { "plan" })
 }
 
-pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {
+pub(crate) fn name(row: &Row) -> Result<CaseName, Error> {
     Ok(CaseName {
         display: row.try_get("display")?,
         check: row.try_get("check_name")?,
@@ -196,11 +196,11 @@ pub(crate) fn name(row: &SqliteRow) -> Result<CaseName, Error> {
     })
 }
 
-fn time(row: &SqliteRow, column: &str) -> Result<Option<Timestamp>, Error> {
-    Ok(row.try_get::<Option<i64>, _>(column)?.map(Timestamp))
+fn time(row: &Row, column: &str) -> Result<Option<Timestamp>, Error> {
+    Ok(row.try_get::<Option<i64>>(column)?.map(Timestamp))
 }
 
-fn json<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
+fn json<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
     serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
 }
 
@@ -213,14 +213,14 @@ fn open<T: DeserializeOwned>(sealed: &str, secrets: &Secrets) -> Result<Result<T
 }
 
 /// An enum by its word, as serde names it.
-fn word<T: DeserializeOwned>(row: &SqliteRow, column: &str) -> Result<T, Error> {
-    T::deserialize(Value::from(row.try_get::<&str, _>(column)?)).map_err(|cause| undecoded(column, cause))
+fn word<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
+    T::deserialize(Value::from(row.try_get::<&str>(column)?)).map_err(|cause| undecoded(column, cause))
 }
 
 /// An enum by its word and what is in its brace: `fail` and `sanity`.
-fn variant<T: DeserializeOwned>(row: &SqliteRow, column: &str, inner: &str) -> Result<T, Error> {
+fn variant<T: DeserializeOwned>(row: &Row, column: &str, inner: &str) -> Result<T, Error> {
     let outer: &str = row.try_get(column)?;
-    let value = match row.try_get::<Option<&str>, _>(inner)? {
+    let value = match row.try_get::<Option<&str>>(inner)? {
         None => Value::from(outer),
         Some(inner) => Value::Object([(outer.to_owned(), Value::from(inner))].into_iter().collect()),
     };

@@ -4,8 +4,9 @@
 pub(crate) mod decode;
 
 use crate::{
-    Owner, Statement, StoreError,
-    file::{connect, reading::Opened},
+    Location, Owner, StoreError, connect,
+    connect::Opened,
+    sql::{Row, Statement, query},
 };
 use muster_core::{
     case::{CaseName, SessionId},
@@ -16,12 +17,8 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_text::{time::Timestamp, words};
-use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteRow};
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use sqlx::AssertSqlSafe;
+use std::{collections::HashMap, sync::Arc};
 use tokio::sync::Mutex;
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
@@ -80,17 +77,10 @@ pub struct JobRow {
 /// The results database, open for reading.
 #[derive(Debug)]
 pub struct Reader {
-    path: PathBuf,
-    connection: Mutex<Connection>,
+    database: Location,
+    connection: Mutex<Opened>,
     /// What was sealed is read with them.
     secrets: Secrets,
-}
-
-#[derive(Debug)]
-enum Connection {
-    /// Of a process that also writes.
-    Writer(SqliteConnection),
-    ReadOnly(Opened),
 }
 
 /// What has changed in a session.
@@ -113,17 +103,17 @@ impl Reader {
     ///
     /// # Errors
     /// [`StoreError::OlderSchema`] if an earlier version has written it.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
-        let connection = Mutex::new(Connection::ReadOnly(Opened::open(&path).await?));
-        Ok(Self { path, connection, secrets: Secrets::default() })
+    pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
+        let database = database.into();
+        let connection = Mutex::new(connect::for_reading(&database).await?);
+        Ok(Self { database, connection, secrets: Secrets::default() })
     }
 
     /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
-    pub async fn of_writer(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
-        let connection = Mutex::new(Connection::Writer(connect::for_reading(&path).await?));
-        Ok(Self { path, connection, secrets: Secrets::default() })
+    pub async fn of_writer(database: impl Into<Location>) -> Result<Self, StoreError> {
+        let database = database.into();
+        let connection = Mutex::new(connect::for_reading_of_writer(&database).await?);
+        Ok(Self { database, connection, secrets: Secrets::default() })
     }
 
     /// The same, which reads what was stored with these secrets as it was before.
@@ -132,13 +122,13 @@ impl Reader {
         Self { secrets, ..self }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn database(&self) -> &Location {
+        &self.database
     }
 
     pub async fn sessions(&self, limit: u32, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
-        let query = || sqlx::query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1").bind(limit);
-        self.session_rows(query, alive).await
+        let statement = || query("SELECT * FROM session ORDER BY started DESC, number DESC LIMIT $1").bind(limit);
+        self.session_rows(statement, alive).await
     }
 
     /// The session whose id is, or alone begins with, `prefix`.
@@ -148,7 +138,7 @@ impl Reader {
             return Ok(row);
         }
         let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 5";
-        let mut rows = self.session_rows(|| sqlx::query(text).bind(prefix.to_owned()), alive).await?;
+        let mut rows = self.session_rows(|| query(text).bind(prefix.to_owned()), alive).await?;
         match rows.first() {
             None => Err(StoreError::NoSession { prefix: prefix.to_owned() }),
             Some(_) if rows.len() == 1 => Ok(rows.swap_remove(0)),
@@ -161,14 +151,14 @@ impl Reader {
 
     /// The session of this whole id; `None`: the database does not know it.
     pub async fn session_of(&self, id: &SessionId, alive: Alive<'_>) -> Result<Option<SessionRow>, StoreError> {
-        let query = || sqlx::query("SELECT * FROM session WHERE id = $1").bind(id.0.clone());
-        Ok(self.session_rows(query, alive).await?.pop())
+        let statement = || query("SELECT * FROM session WHERE id = $1").bind(id.0.clone());
+        Ok(self.session_rows(statement, alive).await?.pop())
     }
 
     /// Who holds a session, as it is now; `None`: it has ended.
     pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
-        let query = || sqlx::query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
-        let rows = self.all("the owner of a session", query, decode::session).await?;
+        let statement = || query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
+        let rows = self.all("the owner of a session", statement, decode::session).await?;
         Ok(rows.into_iter().next().map(|(_, held)| held))
     }
 
@@ -196,7 +186,7 @@ impl Reader {
             FROM attempt a JOIN "case" c ON c.id = a."case"
             WHERE c.session = (SELECT number FROM session WHERE id = $1) {condition} {order}"#
         );
-        let attempts = || sqlx::query(AssertSqlSafe(attempts.clone())).bind(session.0.clone());
+        let attempts = || query(AssertSqlSafe(attempts.clone())).bind(session.0.clone());
         let attempts = self.all("results", attempts, |row| decode::attempt(row, &self.secrets)).await?;
         let last = attempts.last().map(|(id, _)| *id);
         // Asked for later, so that no result that comes in between lacks its measurements.
@@ -206,7 +196,7 @@ impl Reader {
             ORDER BY m.attempt, m.position"#
         );
         let last_of = last.unwrap_or_default();
-        let measurements = || sqlx::query(AssertSqlSafe(measurements.clone())).bind(session.0.clone()).bind(last_of);
+        let measurements = || query(AssertSqlSafe(measurements.clone())).bind(session.0.clone()).bind(last_of);
         let mut of_attempt: HashMap<i64, Vec<Measurement>> = HashMap::new();
         for (attempt, measurement) in self.all("measurements", measurements, decode::measurement).await? {
             of_attempt.entry(attempt).or_default().push(measurement);
@@ -233,27 +223,26 @@ impl Reader {
             WHERE j.session = (SELECT number FROM session WHERE id = $1) AND {condition} ORDER BY c.id, j.attempt"#
         )
         .into();
-        let query = || sqlx::query(AssertSqlSafe(Arc::clone(&text))).bind(session.0.clone());
-        self.all(what, query, |row| decode::job(row, &self.secrets)).await
+        let statement = || query(AssertSqlSafe(Arc::clone(&text))).bind(session.0.clone());
+        self.all(what, statement, |row| decode::job(row, &self.secrets)).await
     }
 
     /// Every job, of all sessions, of which something may be left: as launched if that is known, else as planned.
     pub async fn open_jobs(&self) -> Result<Vec<Job>, StoreError> {
-        let query =
-            || sqlx::query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
-        self.all("open jobs", query, decode::launched_or_planned).await
+        let statement = || query(r#"SELECT plan, launched FROM job WHERE state <> 'cleaned' ORDER BY session, "case", attempt"#);
+        self.all("open jobs", statement, decode::launched_or_planned).await
     }
 
     /// The states of cases that were written after `since`: 0 is before all of them.
     pub async fn changes(&self, session: &SessionId, since: i64) -> Result<Changes, StoreError> {
-        let query = || sqlx::query(CHANGES).bind(session.0.clone()).bind(since);
-        let rows = self.all("states", query, decode::live).await?;
+        let statement = || query(CHANGES).bind(session.0.clone()).bind(since);
+        let rows = self.all("states", statement, decode::live).await?;
         let last = rows.last().map_or(since, |(change, _)| *change);
         Ok(Changes { cases: rows.into_iter().map(|(_, case)| case).collect(), last })
     }
 
-    async fn session_rows(&self, query: impl Fn() -> Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
-        let sessions = self.all("sessions", query, decode::session).await?;
+    async fn session_rows(&self, statement: impl Fn() -> Statement, alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
+        let sessions = self.all("sessions", statement, decode::session).await?;
         let row = |(session, held): (Session, Held)| {
             let state = match session.ended {
                 Some(_) => SessionState::Ended,
@@ -268,27 +257,27 @@ impl Reader {
         Ok(sessions.into_iter().map(row).collect())
     }
 
-    /// Every row that `query` finds, decoded.
+    /// Every row that a statement finds, decoded.
     async fn all<T>(
         &self,
         what: &'static str,
-        query: impl Fn() -> Statement,
-        decode: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+        statement: impl Fn() -> Statement,
+        decode: impl Fn(&Row) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
-        let failed = |cause: sqlx::Error| StoreError::Read { path: self.path.clone(), what, cause: cause.into() };
+        let failed = |cause: sqlx::Error| StoreError::Read { database: self.database.clone(), what, cause: cause.into() };
         let mut connection = self.connection.lock().await;
         let mut tries = 0;
         let rows = loop {
             tries += 1;
-            let rows = query().fetch_all(connection.inner()).await.map_err(failed);
+            let rows = statement().fetch_all(connection.connection()).await.map_err(failed);
             match rows {
-                Ok(rows) if connection.is_current(&self.path) => break rows,
+                Ok(rows) if connection.is_current(&self.database) => break rows,
                 Err(StoreError::Read { cause, .. }) if tries < TRIES && cause.may_pass() => {}
                 Err(error) => return Err(error),
                 Ok(rows) if tries == TRIES => break rows,
                 Ok(_) => {}
             }
-            connection.reopen(&self.path).await?;
+            connection.reopen(&self.database).await?;
         };
         rows.iter().map(decode).collect::<Result<_, _>>().map_err(failed)
     }
@@ -299,26 +288,3 @@ pub(crate) const CHANGES: &str = r#"SELECT l.*, c.display, c.check_name, c.hash,
     a.outcome, a.reason, a.cause, a.quarantine
     FROM live l JOIN "case" c ON c.id = l."case" LEFT JOIN attempt a ON a."case" = l."case" AND a.number = l.attempt
     WHERE l.session = (SELECT number FROM session WHERE id = $1) AND l.change > $2 ORDER BY l.change"#;
-
-impl Connection {
-    fn inner(&mut self) -> &mut SqliteConnection {
-        match self {
-            Self::Writer(connection) | Self::ReadOnly(Opened { connection, .. }) => connection,
-        }
-    }
-
-    fn is_current(&self, path: &Path) -> bool {
-        match self {
-            Self::Writer(_) => true,
-            Self::ReadOnly(opened) => opened.is_current(path),
-        }
-    }
-
-    /// Opens it again, as what lies there now asks for.
-    async fn reopen(&mut self, path: &Path) -> Result<(), StoreError> {
-        if let Self::ReadOnly(opened) = self {
-            *opened = Opened::open(path).await?;
-        }
-        Ok(())
-    }
-}

@@ -1,10 +1,10 @@
 //! The writer: one transaction of everything that has queued, and what it knows of the sessions that it writes.
 
 use crate::{
-    StoreError,
+    Location, StoreError,
     error::SqlError,
-    file::connect,
     read::decode,
+    sql::{Connection, Row, query},
     write::{
         live::{CaseKey, NewState, States},
         message::{Envelope, Message, Text},
@@ -14,10 +14,8 @@ use crate::{
     },
 };
 use muster_core::case::SessionId;
-use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use std::{
     collections::HashMap,
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -32,17 +30,25 @@ const STATES: usize = 256;
 
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
-    path: PathBuf,
-    connection: SqliteConnection,
+    database: Location,
+    connection: Connection,
     statements: Statements,
     sessions: Sessions,
+    ids: Ids,
     /// What is written with the next transaction.
     states: Arc<States>,
 }
 
 impl Writer {
-    pub(crate) fn new(connection: SqliteConnection, path: PathBuf, states: Arc<States>) -> Self {
-        Self { path, connection, statements: Statements::new(), sessions: Sessions::new(), states }
+    pub(crate) fn new(connection: Connection, database: Location, states: Arc<States>) -> Self {
+        Self {
+            database,
+            statements: Statements::new(connection.dialect()),
+            connection,
+            sessions: Sessions::new(),
+            ids: Ids::default(),
+            states,
+        }
     }
 
     /// Commits and answers all of `envelopes`, and leaves none of them. Says whether there are states for another transaction.
@@ -73,8 +79,8 @@ impl Writer {
     }
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
-        let Self { path, connection, .. } = self;
-        connect::close(connection).await.map_err(|cause| StoreError::Write { path, cause })
+        let Self { database, connection, .. } = self;
+        connection.close().await.map_err(|cause| StoreError::Write { database, cause: cause.into() })
     }
 
     /// Answers the messages of sessions that this writer has not started.
@@ -91,7 +97,7 @@ impl Writer {
     }
 
     fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
-        let outcome = outcome.map_err(|cause| StoreError::Write { path: self.path.clone(), cause });
+        let outcome = outcome.map_err(|cause| StoreError::Write { database: self.database.clone(), cause });
         match (envelope.ack, outcome) {
             // If the waiter was dropped, the answer is lost. The row is stored.
             (Some(ack), outcome) => drop(ack.send(outcome)),
@@ -108,8 +114,10 @@ impl Writer {
             match self.transaction(messages).await {
                 Err(error) if error.is_busy() && !self.sessions.is_empty() && started.elapsed() < LOCKED => {
                     if !std::mem::replace(&mut is_reported, true) {
-                        let path = self.path.display();
-                        tracing::warn!("the results database {path} is locked by another process; waiting, at most {LOCKED:?}");
+                        let database = self.database.display();
+                        tracing::warn!(
+                            "the results database {database} is locked by another process; waiting, at most {LOCKED:?}"
+                        );
                     }
                     // Not every lock is waited for by the connection.
                     sleep(LOCK_POLL).await;
@@ -132,23 +140,22 @@ impl Writer {
         written
     }
 
-    /// In plain statements: sqlx counts transactions by itself, and miscounts when SQLite rolls back on its own,
-    /// as it does on a full disk.
     async fn write(&mut self, messages: &[&Message], states: &[(CaseKey, NewState)]) -> Result<(), SqlError> {
-        execute(&mut self.connection, "BEGIN IMMEDIATE").await?;
+        self.connection.begin().await?;
         let written = async {
             let started = insert_sessions(&mut self.connection, messages).await?;
             let taken = take_over_sessions(&mut self.connection, messages).await?;
             hand_over_sessions(&mut self.connection, messages).await?;
             beat(&mut self.connection, messages).await?;
-            let last = Ids::last(&mut self.connection, messages, states, &self.sessions).await?;
+            let last = self.ids.next(&mut self.connection, messages, states, &self.sessions).await?;
             let rows = Rows::sort(messages, states, &self.sessions, last);
             rows.write(&mut self.connection, &self.statements).await?;
-            execute(&mut self.connection, "COMMIT").await?;
-            Ok((started, taken, rows.learned))
+            self.connection.commit().await?;
+            Ok((started, taken, rows.learned, rows.last))
         };
         match written.await {
-            Ok((started, taken, cases)) => {
+            Ok((started, taken, cases, last)) => {
+                self.ids = last;
                 self.sessions.extend(taken);
                 self.add_known(started, cases);
                 self.remove_ended(messages);
@@ -156,7 +163,7 @@ impl Writer {
             }
             Err(error) => {
                 // Fails only if SQLite has rolled back already.
-                let _ = execute(&mut self.connection, "ROLLBACK").await;
+                let _ = self.connection.rollback().await;
                 Err(error)
             }
         }
@@ -182,15 +189,11 @@ impl Writer {
     }
 }
 
-async fn execute(connection: &mut SqliteConnection, statement: &'static str) -> Result<(), sqlx::Error> {
-    sqlx::query(statement).execute(connection).await.map(drop)
-}
-
-async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<Vec<(Text, i64)>, sqlx::Error> {
+async fn insert_sessions(connection: &mut Connection, messages: &[&Message]) -> Result<Vec<(Text, i64)>, sqlx::Error> {
     let mut started = Vec::new();
     for message in messages {
         if let Message::Begin(entry) = message {
-            let row = session::insert(entry).build().fetch_one(&mut *connection).await?;
+            let row = session::insert(entry).build().fetch_one(connection).await?;
             started.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
         }
     }
@@ -199,20 +202,19 @@ async fn insert_sessions(connection: &mut SqliteConnection, messages: &[&Message
 
 /// The sessions that this transaction takes over, with the cases that they have already.
 async fn take_over_sessions(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     messages: &[&Message],
 ) -> Result<Vec<(Text, SessionCases)>, sqlx::Error> {
     let mut taken = Vec::new();
     for message in messages {
         let Message::TakeOver(session, owners) = message else { continue };
-        let row = session::take_over(session, &owners.0, &owners.1).build().fetch_one(&mut *connection).await?;
+        let row = session::take_over(session, &owners.0, &owners.1).build().fetch_one(connection).await?;
         let number: i64 = row.try_get("number")?;
         for statement in REOPEN {
-            sqlx::query(statement).bind(number).execute(&mut *connection).await?;
+            query(statement).bind(number).execute(connection).await?;
         }
-        let cases = sqlx::query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(&mut *connection).await?;
-        let known =
-            |row: &SqliteRow| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
+        let cases = query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(connection).await?;
+        let known = |row: &Row| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
         let case = |row| Ok((Text::from(decode::name(row)?.to_string()), known(row)?));
         let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
         taken.push((Arc::clone(session), SessionCases { number, cases }));
@@ -220,19 +222,19 @@ async fn take_over_sessions(
     Ok(taken)
 }
 
-async fn hand_over_sessions(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
+async fn hand_over_sessions(connection: &mut Connection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
         let Message::HandOver(session, handover) = message else { continue };
-        session::hand_over(session, handover).build().fetch_one(&mut *connection).await?;
+        session::hand_over(session, handover).build().fetch_one(connection).await?;
     }
     Ok(())
 }
 
 /// Counts up the heartbeats of sessions.
-async fn beat(connection: &mut SqliteConnection, messages: &[&Message]) -> Result<(), sqlx::Error> {
+async fn beat(connection: &mut Connection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
         let Message::Beat(session, owner) = message else { continue };
-        session::beat(session, owner).build().fetch_one(&mut *connection).await?;
+        session::beat(session, owner).build().fetch_one(connection).await?;
     }
     Ok(())
 }

@@ -11,8 +11,8 @@ mod session;
 mod statements;
 
 use crate::{
-    Held, Owner, StoreError,
-    file::connect,
+    Held, Location, Owner, StoreError, connect,
+    sql::Connection,
     write::{
         batch::Writer,
         live::{CaseKey, NewState, States},
@@ -29,12 +29,7 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
-use sqlx::SqliteConnection;
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 /// The most messages in one transaction.
@@ -79,7 +74,7 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    path: PathBuf,
+    database: Location,
     notes: Vec<String>,
     sender: mpsc::UnboundedSender<Envelope>,
     /// What is written with the next transaction.
@@ -91,17 +86,17 @@ struct Inner {
 
 impl Store {
     /// Opens the database, makes it and its folder if need be, and brings its tables up to date.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let path = path.as_ref().to_owned();
-        let (connection, notes) = connect::for_writing(&path).await?;
-        Ok(Self::start(connection, path, notes))
+    pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
+        let database = database.into();
+        let (connection, notes) = connect::for_writing(&database).await?;
+        Ok(Self::start(connection, database, notes))
     }
 
-    fn start(connection: SqliteConnection, path: PathBuf, notes: Vec<String>) -> Self {
+    fn start(connection: Connection, database: Location, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
         let states = Arc::<States>::default();
-        tokio::spawn(write(Writer::new(connection, path.clone(), Arc::clone(&states)), receiver));
-        let inner = Inner { path, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
+        tokio::spawn(write(Writer::new(connection, database.clone(), Arc::clone(&states)), receiver));
+        let inner = Inner { database, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
         Self { inner: Arc::new(inner), hidden: Arc::default() }
     }
 
@@ -112,8 +107,8 @@ impl Store {
         Self { hidden: Arc::new(Hidden { secrets, schedulers }), ..self }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.inner.path
+    pub fn database(&self) -> &Location {
+        &self.inner.database
     }
 
     /// What the user should know of this database, one sentence each; usually nothing.
@@ -236,7 +231,7 @@ impl Store {
     }
 
     fn closed(&self) -> StoreError {
-        StoreError::Closed { path: self.inner.path.clone() }
+        StoreError::Closed { database: self.inner.database.clone() }
     }
 }
 
@@ -301,14 +296,15 @@ mod tests {
         error::chain,
         result::{Counting, Outcome, Phase, Times},
     };
+    use std::path::PathBuf;
     use tempfile::TempDir;
 
     /// A store whose connection has been told something first.
     async fn store(folder: &TempDir, pragma: &'static str) -> Store {
-        let path = folder.path().join("results.db");
-        let (mut connection, notes) = connect::for_writing(&path).await.unwrap();
-        sqlx::raw_sql(pragma).execute(&mut connection).await.unwrap();
-        Store::start(connection, path, notes)
+        let database = Location::from(folder.path().join("results.db"));
+        let (mut connection, notes) = connect::for_writing(&database).await.unwrap();
+        connection.script(pragma).await.unwrap();
+        Store::start(connection, database, notes)
     }
 
     fn session() -> Session {
@@ -385,7 +381,7 @@ mod tests {
         store.finished(&session.id, &small).await.unwrap();
         store.end(&session.id, &owner(), Timestamp(2), true).await.unwrap();
         store.close().await.unwrap();
-        let reader = Reader::open(store.path()).await.unwrap();
+        let reader = Reader::open(store.database()).await.unwrap();
         assert_eq!(reader.results(&session.id).await.unwrap(), [small]);
     }
 
@@ -400,20 +396,20 @@ mod tests {
         store.progress(&session.id, &Arc::new(result.name.clone()), CaseProgress::default(), Some(&describe));
         store.finished(&session.id, &result).await.unwrap();
         store.close().await.unwrap();
-        assert_eq!(Reader::open(store.path()).await.unwrap().results(&session.id).await.unwrap(), [result]);
+        assert_eq!(Reader::open(store.database()).await.unwrap().results(&session.id).await.unwrap(), [result]);
     }
 
     #[tokio::test]
     async fn a_lock_held_too_long_is_reported_and_the_store_goes_on() {
         let folder = tempfile::tempdir().unwrap();
         let store = store(&folder, "PRAGMA busy_timeout = 50").await;
-        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
-        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let (mut other, _) = connect::for_writing(store.database()).await.unwrap();
+        other.begin().await.unwrap();
         let error = chain(&store.begin(&session(), &owner()).await.unwrap_err());
         let why = "results.db: database is locked (code 5): another process, perhaps a stopped one, is writing to it; let it go \
                    on or end it (`fuser` names it), or choose another database with --db";
         assert!(error.ends_with(why), "{error}");
-        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+        other.rollback().await.unwrap();
         store.begin(&session(), &owner()).await.unwrap();
     }
 
@@ -423,12 +419,12 @@ mod tests {
         let store = store(&folder, "PRAGMA busy_timeout = 20").await;
         let session = session();
         store.begin(&session, &owner()).await.unwrap();
-        let (mut other, _) = connect::for_writing(store.path()).await.unwrap();
-        sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+        let (mut other, _) = connect::for_writing(store.database()).await.unwrap();
+        other.begin().await.unwrap();
         let result = skipped("1", "");
         let unlock = async {
             tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-            sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+            other.rollback().await.unwrap();
         };
         let (finished, ()) = tokio::join!(store.finished(&session.id, &result), unlock);
         finished.unwrap();

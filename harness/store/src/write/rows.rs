@@ -4,8 +4,9 @@
 //! Longer than other files: what one transaction writes, of each kind, is beside the order in which it does.
 
 use crate::{
-    Owner, Statement,
+    Owner,
     error::SqlError,
+    sql::{Connection, Dialect, Statement, dialect::NUMBERS, query},
     write::{
         live::{CaseKey, LiveRow, NewState},
         message::{AttemptEntry, CaseEntry, Hidden, IntentEntry, JobKey, Message, Text},
@@ -15,7 +16,6 @@ use crate::{
 };
 use muster_core::rules::perf::Measurement;
 use muster_text::time::Timestamp;
-use sqlx::{Row as _, SqliteConnection};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
@@ -45,33 +45,56 @@ pub(crate) fn digest(about: &str) -> u64 {
     hasher.finish()
 }
 
-/// The highest numbers given out. No other process gives out any while this transaction holds the write lock.
-#[derive(Default)]
+/// The highest numbers given out. No other process gives out any of those that follow: in SQLite because this transaction holds the
+/// write lock, in PostgreSQL because they are from a range that this writer has taken.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ids {
     case: i64,
     attempt: i64,
+    /// How many more this writer may give out, of each; `None`: as many as it likes.
+    left: Option<i64>,
     /// Of the changes of each session.
     changes: HashMap<i64, i64>,
 }
 
 impl Ids {
-    pub(crate) async fn last(
-        connection: &mut SqliteConnection,
+    /// The numbers of the next transaction, after one that has left `self`.
+    pub(crate) async fn next(
+        &self,
+        connection: &mut Connection,
         messages: &[&Message],
         states: &[(CaseKey, NewState)],
         sessions: &Sessions,
     ) -> Result<Self, sqlx::Error> {
         if states.is_empty() && messages.iter().all(|message| message.session().is_none()) {
-            return Ok(Self::default());
+            return Ok(self.clone());
         }
-        let last = r#"SELECT coalesce((SELECT max(id) FROM "case"), 0), coalesce((SELECT max(id) FROM attempt), 0)"#;
-        let row = sqlx::query(last).fetch_one(&mut *connection).await?;
-        let mut changes = HashMap::new();
+        let most = i64::try_from(messages.len() + states.len()).unwrap_or(i64::MAX);
+        let mut next = match connection.dialect() {
+            Dialect::Sqlite => Self::highest(connection).await?,
+            Dialect::Postgres if self.left.is_some_and(|left| left >= most) => self.clone(),
+            Dialect::Postgres => Self::range(connection).await?,
+        };
+        next.left = next.left.map(|left| left - most);
+        let changes = &mut next.changes;
+        changes.clear();
         for SessionCases { number, .. } in sessions.values() {
-            let last = sqlx::query_scalar("SELECT coalesce(max(change), 0) FROM live WHERE session = $1").bind(number);
-            changes.insert(*number, last.fetch_one(&mut *connection).await?);
+            let last = query("SELECT coalesce(max(change), 0) FROM live WHERE session = $1").bind(number);
+            changes.insert(*number, last.fetch_scalar(connection).await?);
         }
-        Ok(Self { case: row.try_get(0)?, attempt: row.try_get(1)?, changes })
+        Ok(next)
+    }
+
+    async fn highest(connection: &mut Connection) -> Result<Self, sqlx::Error> {
+        let last = r#"SELECT coalesce((SELECT max(id) FROM "case"), 0), coalesce((SELECT max(id) FROM attempt), 0)"#;
+        let row = query(last).fetch_one(connection).await?;
+        Ok(Self { case: row.try_get(0)?, attempt: row.try_get(1)?, ..Self::default() })
+    }
+
+    /// A range that no other writer has. Of each table the same: a number names a row of one table only.
+    async fn range(connection: &mut Connection) -> Result<Self, sqlx::Error> {
+        let before = query("SELECT nextval('numbers')").fetch_scalar(connection).await?;
+        Ok(Self { case: before, attempt: before, left: Some(NUMBERS), changes: HashMap::new() })
     }
 
     /// The number of this transaction within a session.
@@ -98,6 +121,8 @@ pub(crate) struct Rows<'m> {
     live: BTreeMap<i64, (i64, LiveRow)>,
     /// What is known of cases after this transaction, and was not before.
     pub(crate) learned: HashMap<CaseKey, KnownCase>,
+    /// The numbers that are given out after it.
+    pub(crate) last: Ids,
 }
 
 impl<'m> Rows<'m> {
@@ -133,6 +158,7 @@ impl<'m> Rows<'m> {
             rows.state(key, state, sessions, &mut last);
         }
         rows.drop_outdated();
+        rows.last = last;
         rows
     }
 
@@ -194,7 +220,7 @@ impl<'m> Rows<'m> {
         Some((*number, id))
     }
 
-    pub(crate) async fn write(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), SqlError> {
+    pub(crate) async fn write(&self, connection: &mut Connection, statements: &Statements) -> Result<(), SqlError> {
         let cases: Vec<_> = self.cases.iter().map(|(id, session, entry)| (*id, *session, &**entry)).collect();
         statements.case.execute(connection, &cases).await?;
         let abouts: Vec<_> = self.abouts.iter().collect();
@@ -205,8 +231,8 @@ impl<'m> Rows<'m> {
         statements.intent.execute(connection, &self.intents).await?;
         for (session, _, entry) in &self.intents {
             let Some(old) = &entry.replaces else { continue };
-            let delete = sqlx::query("DELETE FROM job WHERE session = $1 AND identifier = $2");
-            delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(&mut *connection).await?;
+            let delete = query("DELETE FROM job WHERE session = $1 AND identifier = $2");
+            delete.bind(*session).bind(Arc::clone(&old.identifier)).execute(connection).await?;
         }
         statements.launched.execute(connection, &self.launched, bind_launched).await?;
         statements.attempt.execute(connection, &self.attempts).await?;
@@ -217,21 +243,24 @@ impl<'m> Rows<'m> {
         statements.cleaned.execute(connection, &self.cleaned, |statement, key| bind_job(statement, key)).await?;
         self.write_live(connection, statements).await?;
         for (session, owner, ended, interrupted) in &self.ends {
-            session::end(session, owner, *ended, *interrupted).build().fetch_one(&mut *connection).await?;
+            session::end(session, owner, *ended, *interrupted).build().fetch_one(connection).await?;
         }
         Ok(())
     }
 }
 
 impl Rows<'_> {
-    /// Writes the states. They are only shown: no result waits for one that cannot be written. SQLite undoes a statement that fails
-    /// because of a row, and nothing else of the transaction.
-    async fn write_live(&self, connection: &mut SqliteConnection, statements: &Statements) -> Result<(), SqlError> {
+    /// Writes the states. They are only shown: no result waits for one that cannot be written.
+    async fn write_live(&self, connection: &mut Connection, statements: &Statements) -> Result<(), SqlError> {
         let live: Vec<_> = self.live.iter().map(|(case, (session, row))| (*case, *session, row)).collect();
+        if live.is_empty() {
+            return Ok(());
+        }
+        connection.begin_part().await?;
         match statements.live.execute(connection, &live).await.map_err(SqlError::from) {
             Err(error) if error.is_about_a_row() => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "states of cases are not stored");
-                Ok(())
+                Ok(connection.undo_part().await?)
             }
             written => written,
         }
@@ -301,7 +330,7 @@ mod tests {
 
     fn sorted_with<'m>(messages: &'m [Message], states: &[(CaseKey, NewState)]) -> Rows<'m> {
         let messages: Vec<_> = messages.iter().collect();
-        Rows::sort(&messages, states, &sessions(), Ids { case: 40, attempt: 70, changes: HashMap::from([(9, 5)]) })
+        Rows::sort(&messages, states, &sessions(), Ids { case: 40, attempt: 70, left: None, changes: HashMap::from([(9, 5)]) })
     }
 
     fn state(display: &str, attempt: u32, state: CaseState) -> (CaseKey, NewState) {

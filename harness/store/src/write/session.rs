@@ -2,26 +2,20 @@
 
 use crate::{
     Held,
+    sql::{Builder, ToValue, Value},
     write::message::{Handover, SessionEntry, Text},
 };
 use muster_host::owner::Owner;
 use muster_text::time::Timestamp;
-use sqlx::{QueryBuilder, Sqlite};
 use std::fmt::Display;
-
-/// The value of a column of `session`.
-enum Value {
-    Text(String),
-    Integer(Option<i64>),
-}
 
 type Columns = Vec<(&'static str, Value)>;
 
 /// Inserts a session and returns its number.
-pub(crate) fn insert(entry: &SessionEntry) -> QueryBuilder<Sqlite> {
+pub(crate) fn insert(entry: &SessionEntry) -> Builder {
     let columns = columns(entry);
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let mut insert = QueryBuilder::new(format!("INSERT INTO session ({}) VALUES (", names.join(", ")));
+    let mut insert = Builder::new(format!("INSERT INTO session ({}) VALUES (", names.join(", ")));
     list(&mut insert, ", ", columns, |_| "");
     insert.push(") RETURNING number");
     insert
@@ -29,13 +23,13 @@ pub(crate) fn insert(entry: &SessionEntry) -> QueryBuilder<Sqlite> {
 
 /// Changes the owner of a session and returns its number. No row: the session has another owner by now, has shown since that it
 /// lives, or has ended. A session that a signal ended is open again.
-pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> QueryBuilder<Sqlite> {
-    let mut update = QueryBuilder::new("UPDATE session SET ");
+pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> Builder {
+    let mut update = Builder::new("UPDATE session SET ");
     list(&mut update, ", ", owner(to), equals);
     update.push(", heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 WHERE ");
     let mut held = owner(&from.owner);
     held.push(("id", text(session)));
-    held.push(("heartbeat", Value::Integer(Some(from.heartbeat))));
+    held.push(("heartbeat", from.heartbeat.to_value()));
     list(&mut update, " AND ", held, equals);
     update.push(" AND (ended IS NULL OR interrupted = 1) RETURNING number");
     update
@@ -43,22 +37,22 @@ pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> QueryBuilder
 
 /// Changes the owner of a session, and nothing else of it. No row: the session has another owner by now, or has shown since that it
 /// lives.
-pub(crate) fn hand_over(session: &Text, Handover { from, heartbeat, to }: &Handover) -> QueryBuilder<Sqlite> {
-    let mut update = QueryBuilder::new("UPDATE session SET ");
+pub(crate) fn hand_over(session: &Text, Handover { from, heartbeat, to }: &Handover) -> Builder {
+    let mut update = Builder::new("UPDATE session SET ");
     list(&mut update, ", ", owner(to), equals);
     update.push(", heartbeat = heartbeat + 1 WHERE ");
     let mut held = owner(from);
     held.push(("id", text(session)));
-    held.extend(heartbeat.map(|heartbeat| ("heartbeat", Value::Integer(Some(heartbeat)))));
+    held.extend(heartbeat.map(|heartbeat| ("heartbeat", heartbeat.to_value())));
     list(&mut update, " AND ", held, equals);
     update.push(" RETURNING number");
     update
 }
 
 /// Writes down the end of a session. No row: it has another owner.
-pub(crate) fn end(session: &Text, held_by: &Owner, ended: Timestamp, interrupted: bool) -> QueryBuilder<Sqlite> {
-    let mut update = QueryBuilder::new("UPDATE session SET ");
-    let end = vec![("ended", Value::Integer(Some(ended.0))), ("interrupted", Value::Integer(Some(interrupted.into())))];
+pub(crate) fn end(session: &Text, held_by: &Owner, ended: Timestamp, interrupted: bool) -> Builder {
+    let mut update = Builder::new("UPDATE session SET ");
+    let end = vec![("ended", ended.0.to_value()), ("interrupted", interrupted.to_value())];
     list(&mut update, ", ", end, equals);
     update.push(" WHERE ");
     let mut held = owner(held_by);
@@ -69,8 +63,8 @@ pub(crate) fn end(session: &Text, held_by: &Owner, ended: Timestamp, interrupted
 }
 
 /// Counts the heartbeat up. No row: the session has another owner, or has ended.
-pub(crate) fn beat(session: &Text, held_by: &Owner) -> QueryBuilder<Sqlite> {
-    let mut update = QueryBuilder::new("UPDATE session SET heartbeat = heartbeat + 1 WHERE ");
+pub(crate) fn beat(session: &Text, held_by: &Owner) -> Builder {
+    let mut update = Builder::new("UPDATE session SET heartbeat = heartbeat + 1 WHERE ");
     let mut held = owner(held_by);
     held.push(("id", text(session)));
     list(&mut update, " AND ", held, equals);
@@ -81,16 +75,16 @@ pub(crate) fn beat(session: &Text, held_by: &Owner) -> QueryBuilder<Sqlite> {
 fn columns(SessionEntry { session, command, extras, owner: owned_by }: &SessionEntry) -> Columns {
     let mut columns = vec![
         ("id", text(&session.id)),
-        ("started", Value::Integer(Some(session.started.0))),
-        ("ended", Value::Integer(session.ended.map(|at| at.0))),
+        ("started", session.started.0.to_value()),
+        ("ended", session.ended.map(|at| at.0).to_value()),
         ("command", text(command)),
         ("system", text(&session.system)),
         ("user_name", text(&session.user)),
         ("host", text(&session.host)),
         ("workdir", text(session.workdir.display())),
         ("version", text(&session.version)),
-        ("num_cases", Value::Integer(Some(session.num_cases.into()))),
-        ("interrupted", Value::Integer(Some(session.interrupted.into()))),
+        ("num_cases", session.num_cases.to_value()),
+        ("interrupted", session.interrupted.to_value()),
         ("counting", text(session.counting.as_str())),
         ("extras", text(extras)),
         ("selection", text(&session.selection)),
@@ -102,15 +96,15 @@ fn columns(SessionEntry { session, command, extras, owner: owned_by }: &SessionE
 fn owner(owner: &Owner) -> Columns {
     vec![
         ("owner_host", text(&owner.host)),
-        ("owner_pid", Value::Integer(Some(owner.pid.into()))),
-        ("owner_start_time", Value::Integer(Some(i64::try_from(owner.start_time).unwrap_or(i64::MAX)))),
+        ("owner_pid", owner.pid.to_value()),
+        ("owner_start_time", i64::try_from(owner.start_time).unwrap_or(i64::MAX).to_value()),
         ("owner_boot_id", text(&owner.boot_id)),
         ("owner_pid_namespace", text(&owner.pid_namespace)),
     ]
 }
 
 fn text(value: impl Display) -> Value {
-    Value::Text(value.to_string())
+    value.to_string().to_value()
 }
 
 fn equals(name: &str) -> String {
@@ -118,12 +112,9 @@ fn equals(name: &str) -> String {
 }
 
 /// Appends a placeholder for each value, after what `before` makes of its column's name.
-fn list<T: Display>(statement: &mut QueryBuilder<Sqlite>, separator: &str, columns: Columns, before: impl Fn(&'static str) -> T) {
+fn list<T: Display>(statement: &mut Builder, separator: &str, columns: Columns, before: impl Fn(&'static str) -> T) {
     for (position, (name, value)) in columns.into_iter().enumerate() {
         statement.push(if position == 0 { "" } else { separator }).push(before(name));
-        match value {
-            Value::Text(text) => statement.push_bind(text),
-            Value::Integer(number) => statement.push_bind(number),
-        };
+        statement.push_bind(value);
     }
 }

@@ -2,7 +2,7 @@
 //! the connection, so 32 rows of one kind go in one.
 
 use crate::{
-    Statement,
+    sql::{Connection, Dialect, Statement, query},
     write::{
         live::LiveRow,
         message::{AttemptEntry, CaseEntry, IntentEntry},
@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_core::rules::perf::{Direction, Measurement};
 use muster_text::time::Timestamp;
-use sqlx::{AssertSqlSafe, SqliteConnection};
+use sqlx::AssertSqlSafe;
 use std::sync::Arc;
 
 /// What one row is made of: two numbers that the writer gives out, and the rest.
@@ -131,31 +131,31 @@ pub(crate) const REOPEN: [&str; 5] = [
 pub(crate) struct ForRows([Arc<str>; 6]);
 
 impl ForRows {
-    fn new(head: &str, columns: usize, tail: &str) -> Self {
+    fn new(dialect: Dialect, head: &str, columns: usize, tail: &str) -> Self {
         Self(std::array::from_fn(|power| {
-            // Without numbers: sqlx asks SQLite for the name of each, and SQLite looks for it from the first one on.
-            let row = format!("({})", vec!["?"; columns].join(", "));
-            format!("{head} {} {tail}", vec![row; 1 << power].join(", ")).into()
+            let value = |row: usize, column: usize| dialect.placeholder(row * columns + column + 1).to_string();
+            let row = |row| format!("({})", (0..columns).map(|column| value(row, column)).collect::<Vec<_>>().join(", "));
+            format!("{head} {} {tail}", (0..1 << power).map(row).collect::<Vec<_>>().join(", ")).into()
         }))
     }
 
-    fn insert(table: &str, columns: &[&str], tail: &str) -> Self {
-        Self::new(&format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), tail)
+    fn insert(dialect: Dialect, table: &str, columns: &[&str], tail: &str) -> Self {
+        Self::new(dialect, &format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), tail)
     }
 
     /// `values` names its columns `column1`, `column2` in SQLite as in PostgreSQL.
-    fn update_job(set: &str, columns: usize, only: &str) -> Self {
+    fn update_job(dialect: Dialect, set: &str, columns: usize, only: &str) -> Self {
         let tail = format!(
             ") AS row WHERE job.session = (SELECT number FROM session WHERE id = row.column1) \
              AND job.identifier = row.column2 {only}"
         );
-        Self::new(&format!("UPDATE job SET {set} FROM (VALUES"), columns, &tail)
+        Self::new(dialect, &format!("UPDATE job SET {set} FROM (VALUES"), columns, &tail)
     }
 
     /// Executes the statement for all rows.
     pub(crate) async fn execute<T: Sync>(
         &self,
-        connection: &mut SqliteConnection,
+        connection: &mut Connection,
         rows: &[T],
         bind: impl Fn(Statement, &T) -> Statement + Send,
     ) -> Result<(), sqlx::Error> {
@@ -164,7 +164,7 @@ impl ForRows {
             let power = rest.len().ilog2().min(5);
             let (now, later) = rest.split_at(1 << power);
             let text = AssertSqlSafe(Arc::clone(&self.0[power as usize]));
-            now.iter().fold(sqlx::query(text), &bind).execute(&mut *connection).await?;
+            now.iter().fold(query(text), &bind).execute(connection).await?;
             rest = later;
         }
         Ok(())
@@ -178,12 +178,12 @@ pub(crate) struct Insert<T: 'static> {
 }
 
 impl<T: Sync> Insert<T> {
-    fn into(table: &str, columns: Columns<T>, tail: &str) -> Self {
+    fn into(dialect: Dialect, table: &str, columns: Columns<T>, tail: &str) -> Self {
         let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
-        Self { statement: ForRows::insert(table, &names, tail), columns }
+        Self { statement: ForRows::insert(dialect, table, &names, tail), columns }
     }
 
-    pub(crate) async fn execute(&self, connection: &mut SqliteConnection, rows: &[Row<'_, T>]) -> Result<(), sqlx::Error> {
+    pub(crate) async fn execute(&self, connection: &mut Connection, rows: &[Row<'_, T>]) -> Result<(), sqlx::Error> {
         let bind = |statement, row: &Row<T>| self.columns.iter().fold(statement, |statement, (_, bind)| bind(statement, *row));
         self.statement.execute(connection, rows, bind).await
     }
@@ -205,28 +205,30 @@ pub(crate) struct Statements {
 }
 
 impl Statements {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         Self {
-            case: Insert::into(r#""case""#, CASE, ""),
-            intent: Insert::into("job", JOB, ""),
+            case: Insert::into(dialect, r#""case""#, CASE, ""),
+            intent: Insert::into(dialect, "job", JOB, ""),
             // A state only ever moves forward, whatever order the news comes in.
             launched: ForRows::update_job(
+                dialect,
                 "launched = row.column3, launched_at = row.column4, \
                  state = CASE job.state WHEN 'intent' THEN 'launched' ELSE job.state END",
                 4,
                 "",
             ),
-            attempt: Insert::into("attempt", ATTEMPT, ""),
-            measurement: Insert::into("measurement", MEASUREMENT, ""),
-            ended: ForRows::update_job("state = 'ended'", 2, "AND job.state <> 'cleaned'"),
-            cleaned: ForRows::update_job("state = 'cleaned'", 2, ""),
-            swept: ForRows::update_job("swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
+            attempt: Insert::into(dialect, "attempt", ATTEMPT, ""),
+            measurement: Insert::into(dialect, "measurement", MEASUREMENT, ""),
+            ended: ForRows::update_job(dialect, "state = 'ended'", 2, "AND job.state <> 'cleaned'"),
+            cleaned: ForRows::update_job(dialect, "state = 'cleaned'", 2, ""),
+            swept: ForRows::update_job(dialect, "swept = 1", 2, "AND job.state IN ('intent', 'launched')"),
             about: ForRows::new(
+                dialect,
                 r#"UPDATE "case" SET about = row.column2 FROM (VALUES"#,
                 2,
                 r#") AS row WHERE "case".id = row.column1"#,
             ),
-            live: Insert::into("live", LIVE, LIVE_INSTEAD),
+            live: Insert::into(dialect, "live", LIVE, LIVE_INSTEAD),
         }
     }
 }
@@ -234,29 +236,30 @@ impl Statements {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{file::connect, read::CHANGES};
-    use sqlx::Row;
+    use crate::{connect, read::CHANGES};
 
     #[test]
     fn a_statement_has_a_placeholder_for_each_value_of_all_rows() {
-        let statement = ForRows::insert("t", &["a", "b"], "");
+        let statement = ForRows::insert(Dialect::Sqlite, "t", &["a", "b"], "");
         assert_eq!(&*statement.0[0], "INSERT INTO t (a, b) VALUES (?, ?) ");
         assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES (?, ?), (?, ?) ");
         assert_eq!(statement.0[5].matches('?').count(), 64);
+        let statement = ForRows::insert(Dialect::Postgres, "t", &["a", "b"], "");
+        assert_eq!(&*statement.0[1], "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4) ");
     }
 
     /// How SQLite would go about a statement.
     async fn plan(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let (mut connection, _) = connect::for_writing(&folder.path().join("results.db")).await.unwrap();
+        let (mut connection, _) = connect::for_writing(&folder.path().join("results.db").into()).await.unwrap();
         let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-        let steps = sqlx::query(explain).fetch_all(&mut connection).await.unwrap();
-        steps.iter().map(|step| step.get::<String, _>("detail") + "\n").collect()
+        let steps = query(explain).fetch_all(&mut connection).await.unwrap();
+        steps.iter().map(|step| step.try_get::<String>("detail").unwrap() + "\n").collect()
     }
 
     #[tokio::test]
     async fn a_job_is_found_by_its_index_however_many_change() {
-        let statements = Statements::new();
+        let statements = Statements::new(Dialect::Sqlite);
         for statement in [&statements.launched, &statements.ended, &statements.cleaned, &statements.swept] {
             for text in &statement.0 {
                 let plan = plan(text).await;

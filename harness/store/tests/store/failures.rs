@@ -102,7 +102,7 @@ async fn a_file_that_is_no_database_or_not_there_is_said_so() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none/results.db");
     let error = Reader::open(&missing).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Missing { path } if *path == missing), "{error:?}");
+    assert!(matches!(&error, StoreError::Missing { database } if *database == (&missing).into()), "{error:?}");
     assert!(!missing.exists());
     let text = folder.path().join("notes.txt");
     std::fs::write(&text, "not a database, but long enough to look like one: ".repeat(40)).unwrap();

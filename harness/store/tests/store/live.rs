@@ -52,7 +52,7 @@ async fn a_reader_sees_what_has_changed_since_it_last_looked() {
     for name in &names {
         store.progress(&session.id, name, progress(1, CaseState::Waiting, 10, ""), Some(&describe()));
     }
-    let reader = Reader::open(store.path()).await.unwrap();
+    let reader = Reader::open(store.database()).await.unwrap();
     let waiting = next(&reader, 0).await;
     assert_eq!(lines(&waiting), ["0: waiting 1 10 \"\" []", "1: waiting 1 10 \"\" []", "2: waiting 1 10 \"\" []"]);
 
@@ -90,7 +90,7 @@ async fn states_that_are_overtaken_are_not_written() {
         store.progress(&session.id, &name, progress(1, state, since, ""), Some(&describe()));
     }
     store.finished(&session.id, &result(1, 1, Outcome::Pass)).await.unwrap();
-    let changes = Reader::open(store.path()).await.unwrap().changes(&session.id, 0).await.unwrap();
+    let changes = Reader::open(store.database()).await.unwrap().changes(&session.id, 0).await.unwrap();
     assert_eq!(lines(&changes), ["1: ended 1 2400001 \"\" [\"gpu-07\"] pass"]);
     assert!(changes.last <= 3, "{} transactions wrote a state", changes.last);
     store.close().await.unwrap();
@@ -105,7 +105,7 @@ async fn more_states_than_a_transaction_holds_are_written_without_another_messag
     for number in 0..2_000 {
         store.progress(&session.id, &Arc::new(name(number)), progress(1, CaseState::Waiting, 1, ""), Some(&describe()));
     }
-    let reader = Reader::open(store.path()).await.unwrap();
+    let reader = Reader::open(store.database()).await.unwrap();
     let (mut cases, mut last) = (0, 0);
     while cases < 2_000 {
         let changes = next(&reader, last).await;
@@ -131,7 +131,7 @@ async fn no_state_is_written_after_the_result_of_its_attempt() {
         store.finished(&session.id, &result(number, 1, Outcome::Pass)).await.unwrap();
     }
     store.progress(&session.id, &Arc::new(name(0)), progress(2, CaseState::Waiting, 9, ""), None);
-    let reader = Reader::open(store.path()).await.unwrap();
+    let reader = Reader::open(store.database()).await.unwrap();
     let (mut states, mut last) = (BTreeMap::new(), 0);
     while states.len() < 2_000 || states.values().all(|state| *state != CaseState::Waiting) {
         let changes = next(&reader, last).await;

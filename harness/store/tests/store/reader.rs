@@ -221,7 +221,7 @@ async fn a_reader_refuses_a_database_of_an_older_version_and_names_the_command_t
     let path = folder.path().join("results.db");
     let mut connection = SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.unwrap();
     let old = ["0001_spine", "0002_resume", "0003_rounds", "0004_owners"].map(|step| {
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/file/migrations/{step}.sql"))).unwrap()
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/schema/migrations/{step}.sql"))).unwrap()
     });
     let version = "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied TEXT NOT NULL) STRICT;
         INSERT INTO schema_version VALUES (1, ''), (2, ''), (3, ''), (4, '');";
@@ -234,7 +234,7 @@ async fn a_reader_refuses_a_database_of_an_older_version_and_names_the_command_t
     let text = error.to_string();
     assert!(text.contains(&format!("`muster results migrate --db {}`", path.display())), "{text}");
 
-    muster_store::migrate(&path).await.unwrap();
+    muster_store::migrate(&(&path).into()).await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     let id = reader.sessions(1, &|_| None).await.unwrap().remove(0).session.id;
     let changes = reader.changes(&id, 0).await.unwrap();

@@ -1,0 +1,80 @@
+//! Opening a database, wherever it is.
+
+use crate::{
+    Location, StoreError,
+    file::{self, reading},
+    server,
+    sql::Connection,
+};
+
+/// A database, open for reading.
+#[derive(Debug)]
+pub(crate) enum Opened {
+    /// Whatever is written meanwhile, it is read as of one moment.
+    Shared(Connection),
+    /// A file that its writer may change in a way that this does not see.
+    File(reading::Opened),
+}
+
+/// Opens for writing: makes what is missing, brings the tables up to date. Also returns what the user should know.
+pub(crate) async fn for_writing(database: &Location) -> Result<(Connection, Vec<String>), StoreError> {
+    match database {
+        Location::File(path) => file::connect::for_writing(path).await,
+        Location::Server(server) => server::connect::for_writing(server).await,
+    }
+}
+
+/// Opens for reading only: needs no right to write, and changes nothing.
+pub(crate) async fn for_reading(database: &Location) -> Result<Opened, StoreError> {
+    match database {
+        Location::File(path) => reading::Opened::open(path).await.map(Opened::File),
+        Location::Server(server) => server::connect::for_reading(server).await.map(Opened::Shared),
+    }
+}
+
+/// Opens for a process that reads what it is about to write to: the tables are brought up to date.
+pub(crate) async fn for_reading_of_writer(database: &Location) -> Result<Opened, StoreError> {
+    match database {
+        Location::File(path) => file::connect::for_reading(path).await.map(Opened::Shared),
+        Location::Server(server) => server::connect::for_reading_of_writer(server).await.map(Opened::Shared),
+    }
+}
+
+/// Brings the tables of a database up to date, and does nothing else.
+///
+/// # Errors
+/// [`StoreError::Missing`] if there is none.
+pub async fn migrate(database: &Location) -> Result<(), StoreError> {
+    if !database.exists() {
+        return Err(StoreError::Missing { database: database.clone() });
+    }
+    let (connection, _) = for_writing(database).await?;
+    connection.close().await.map_err(|cause| StoreError::Write { database: database.clone(), cause: cause.into() })
+}
+
+impl Opened {
+    pub(crate) fn connection(&mut self) -> &mut Connection {
+        match self {
+            Self::Shared(connection) | Self::File(reading::Opened { connection, .. }) => connection,
+        }
+    }
+
+    /// Whether what was read is what is there.
+    pub(crate) fn is_current(&self, database: &Location) -> bool {
+        match (self, database) {
+            (Self::File(opened), Location::File(path)) => opened.is_current(path),
+            (Self::File(_) | Self::Shared(_), _) => true,
+        }
+    }
+
+    /// Opens it again, as what lies there now asks for. A server is connected to again if the connection is lost.
+    pub(crate) async fn reopen(&mut self, database: &Location) -> Result<(), StoreError> {
+        match (&self, database) {
+            (Self::File(_), Location::File(_)) | (Self::Shared(Connection::Postgres(_)), Location::Server(_)) => {
+                *self = for_reading(database).await?;
+            }
+            (Self::File(_) | Self::Shared(_), _) => {}
+        }
+        Ok(())
+    }
+}

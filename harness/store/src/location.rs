@@ -1,0 +1,204 @@
+//! Where a results database is: a file, or a PostgreSQL server. A password in a URL is never shown.
+
+use muster_text::shell;
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// What stands for a password.
+const MASK: &str = muster_core::secret::MASK;
+
+/// Where a results database is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    File(PathBuf),
+    Server(Server),
+}
+
+/// The URL of a database on a PostgreSQL server, as it was written. It is only taken apart where a connection is made: what is wrong
+/// with it is said there, without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server {
+    url: String,
+}
+
+impl Location {
+    /// The file of a user who names none: `$XDG_STATE_HOME/muster/results.db`.
+    pub fn of_user() -> Self {
+        Self::File(state_folder().join("results.db"))
+    }
+
+    /// For people: without a password.
+    pub fn display(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(move |f| match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Server(server) => f.write_str(&masked(&server.url)),
+        })
+    }
+
+    pub fn as_file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// Whether there may be a database to read. Of a server only a connection tells.
+    pub fn exists(&self) -> bool {
+        self.as_file().is_none_or(Path::exists)
+    }
+
+    /// Whether it contains a password, which other users of a machine can read on a command line.
+    pub fn has_password(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Server(server) => passwords(&server.url).next().is_some(),
+        }
+    }
+
+    /// The same place, whatever the current folder is.
+    #[must_use]
+    pub fn absolute(self) -> Self {
+        match self {
+            Self::File(path) => Self::File(std::path::absolute(&path).unwrap_or(path)),
+            Self::Server(_) => self,
+        }
+    }
+
+    /// ` --db` with this place, to be pasted after a command. Nothing if that has a password: it stays in `MUSTER_DB`.
+    pub fn flag(&self) -> String {
+        if self.has_password() { String::new() } else { format!(" --db {}", shell::quote(&self.as_argument().to_string_lossy())) }
+    }
+
+    /// What `--db` takes, with its password.
+    pub fn as_argument(&self) -> OsString {
+        match self {
+            Self::File(path) => path.clone().into(),
+            Self::Server(server) => server.url.clone().into(),
+        }
+    }
+}
+
+impl Server {
+    /// With its password.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.display().to_string())
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", masked(&self.url))
+    }
+}
+
+impl From<OsString> for Location {
+    fn from(text: OsString) -> Self {
+        match text.to_str() {
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                Self::Server(Server { url: url.to_owned() })
+            }
+            _ => Self::File(text.into()),
+        }
+    }
+}
+
+macro_rules! from {
+    ($($type:ty),*) => {
+        $(impl From<$type> for Location {
+            fn from(text: $type) -> Self {
+                let text: &OsStr = text.as_ref();
+                text.to_owned().into()
+            }
+        })*
+    };
+}
+
+from!(&str, String, &Path, PathBuf, &PathBuf);
+
+impl From<&Location> for Location {
+    fn from(location: &Location) -> Self {
+        location.clone()
+    }
+}
+
+/// `$XDG_STATE_HOME/muster`, which is in `~/.local/state` if nobody says otherwise.
+pub fn state_folder() -> PathBuf {
+    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| PathBuf::from(home).join(".local/state"));
+    state.unwrap_or_else(home).join("muster")
+}
+
+/// A URL, of a database or not, without passwords.
+pub fn masked(url: &str) -> String {
+    let (mut text, mut done) = (String::with_capacity(url.len()), 0);
+    for (start, end) in passwords(url) {
+        text.push_str(&url[done..start]);
+        text.push_str(MASK);
+        done = end;
+    }
+    text + &url[done..]
+}
+
+/// Where passwords are in a URL. A password with `/`, `@` or `#` that was not escaped is no valid URL, and is found nevertheless: all
+/// from the first colon to the last `@`.
+fn passwords(url: &str) -> impl Iterator<Item = (usize, usize)> {
+    let authority = url.find("://").map_or(0, |at| at + "://".len());
+    let query = url.rfind('?').unwrap_or(url.len());
+    let at = url.rfind('@').filter(|at| *at >= authority);
+    let colon = at.and_then(|at| Some(authority + url[authority..at].find(':')?));
+    let user = colon.zip(at).map(|(colon, at)| (colon + 1, at)).filter(|(start, end)| start < end);
+    let after_user = user.map_or(0, |(_, end)| end);
+    let keys = url.get(query.max(after_user)..).unwrap_or_default();
+    let mut position = url.len() - keys.len();
+    let of_key = keys.split('&').filter_map(move |pair| {
+        let start = position;
+        position += pair.len() + 1;
+        let (key, value) = pair.trim_start_matches('?').split_once('=')?;
+        let is_secret = matches!(key.to_ascii_lowercase().as_str(), "password" | "sslpassword") && !value.is_empty();
+        is_secret.then(|| (start + pair.len() - value.len(), start + pair.len()))
+    });
+    user.into_iter().chain(of_key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_masked_wherever_it_is() {
+        let rows = [
+            ("postgres://ada:s3cret@db/muster", "postgres://ada:***@db/muster"),
+            ("postgres://ada:s3c/r?e#t@x@db:5433/muster?sslmode=require", "postgres://ada:***@db:5433/muster?sslmode=require"),
+            ("postgres://db/muster?user=ada&password=s3cret", "postgres://db/muster?user=ada&password=***"),
+            ("postgres:///muster?password=s3cret&host=/run", "postgres:///muster?password=***&host=/run"),
+            ("postgres://ada:one@db/m?PASSWORD=two&sslmode=require", "postgres://ada:***@db/m?PASSWORD=***&sslmode=require"),
+            ("postgres://ada@db:5433/muster", "postgres://ada@db:5433/muster"),
+            ("postgres://db:5433/muster?user=ada@site", "postgres://db:***@site"),
+            ("postgres:///muster", "postgres:///muster"),
+        ];
+        for (url, expected) in rows {
+            assert_eq!(masked(url), expected);
+            let location = Location::from(url);
+            assert_eq!(location.display().to_string(), expected);
+            assert!(!format!("{location:?}").contains("s3c"), "{location:?}");
+            assert_eq!(location.has_password(), url != expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_a_file() {
+        for path in ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c"] {
+            assert_eq!(Location::from(path), Location::File(path.into()));
+            assert!(!Location::from(path).has_password());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! A database on a PostgreSQL server: its URL, its password, the connection.
+
+pub(crate) mod connect;
+mod options;
+mod password;
+
+pub(crate) use options::Options;

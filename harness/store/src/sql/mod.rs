@@ -1,0 +1,226 @@
+//! SQL for both databases. Statements are written once: their values are `$1`, `$2`, and their words are those that SQLite and
+//! PostgreSQL share. [`dialect`] has all that differs.
+//!
+//! ```text
+//! query("SELECT ... $1").bind(value) -> Statement -execute, fetch_all, fetch_one, for_each-> Row -try_get-> value
+//! ```
+
+pub(crate) mod dialect;
+mod row;
+mod value;
+
+pub(crate) use dialect::Dialect;
+pub(crate) use row::{FromColumn, Row};
+pub(crate) use value::{ToValue, Value};
+
+use futures_util::{StreamExt, TryStreamExt};
+use sqlx::{
+    AssertSqlSafe, Connection as _, Error, Executor, PgConnection, SqliteConnection, postgres::PgArguments, query::Query,
+    sqlite::SqliteArguments,
+};
+use sqlx::{SqlSafeStr, SqlStr};
+use std::fmt::{Display, Write as _};
+
+/// A connection to either database.
+#[derive(Debug)]
+pub(crate) enum Connection {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Connection {
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Begins a transaction that writes. Transactions are plain statements: sqlx counts them by itself, and miscounts when SQLite
+    /// rolls back on its own, as it does on a full disk.
+    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
+        self.control(self.dialect().begin()).await
+    }
+
+    pub(crate) async fn commit(&mut self) -> Result<(), Error> {
+        self.control("COMMIT").await
+    }
+
+    pub(crate) async fn rollback(&mut self) -> Result<(), Error> {
+        self.control("ROLLBACK").await
+    }
+
+    /// Begins a part of a transaction that may fail because of a row. SQLite undoes a statement that does, and nothing else of the
+    /// transaction.
+    pub(crate) async fn begin_part(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(connection) => connection.execute("SAVEPOINT part").await.map(drop),
+        }
+    }
+
+    /// Undoes a part that has failed.
+    pub(crate) async fn undo_part(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(_) => Ok(()),
+            Self::Postgres(connection) => connection.execute("ROLLBACK TO SAVEPOINT part").await.map(drop),
+        }
+    }
+
+    /// SQLite keeps the statement prepared. PostgreSQL needs fewer messages without.
+    async fn control(&mut self, text: &'static str) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(connection) => connection.execute(sqlx::query(text)).await.map(drop),
+            Self::Postgres(connection) => connection.execute(text).await.map(drop),
+        }
+    }
+
+    /// Executes statements without values, one after the other.
+    pub(crate) async fn script(&mut self, text: impl SqlSafeStr) -> Result<(), Error> {
+        let text = sqlx::raw_sql(text);
+        match self {
+            Self::Sqlite(connection) => text.execute(connection).await.map(drop),
+            Self::Postgres(connection) => text.execute(connection).await.map(drop),
+        }
+    }
+
+    /// SQLite folds its journal into the file first.
+    pub(crate) async fn close(self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(mut connection) => {
+                // Fails harmlessly while others read, and waits for nobody.
+                let _ = sqlx::query("PRAGMA busy_timeout = 0").execute(&mut connection).await;
+                let _ = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").fetch_all(&mut connection).await;
+                connection.close().await
+            }
+            Self::Postgres(connection) => connection.close().await,
+        }
+    }
+}
+
+/// A statement and its values.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    text: SqlStr,
+    values: Vec<Value>,
+}
+
+/// A statement whose values are bound next.
+pub(crate) fn query(text: impl SqlSafeStr) -> Statement {
+    Statement { text: text.into_sql_str(), values: Vec::new() }
+}
+
+impl Statement {
+    #[must_use]
+    pub(crate) fn bind(mut self, value: impl ToValue) -> Self {
+        self.values.push(value.to_value());
+        self
+    }
+
+    /// Returns how many rows it has changed.
+    pub(crate) async fn execute(self, connection: &mut Connection) -> Result<u64, Error> {
+        match connection {
+            Connection::Sqlite(connection) => Ok(self.for_sqlite()?.execute(connection).await?.rows_affected()),
+            Connection::Postgres(connection) => Ok(self.for_postgres()?.execute(connection).await?.rows_affected()),
+        }
+    }
+
+    pub(crate) async fn fetch_all(self, connection: &mut Connection) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        match connection {
+            Connection::Sqlite(connection) => {
+                let mut found = self.for_sqlite()?.fetch(connection);
+                while let Some(row) = found.try_next().await? {
+                    rows.push(Row::Sqlite(row));
+                }
+            }
+            Connection::Postgres(connection) => {
+                let mut found = self.for_postgres()?.fetch(connection);
+                while let Some(row) = found.try_next().await? {
+                    rows.push(Row::Postgres(row));
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Hands out each row as it comes, and keeps none: for answers of a million rows.
+    #[allow(dead_code, reason = "for readers of long histories")]
+    pub(crate) async fn for_each(
+        self,
+        connection: &mut Connection,
+        mut each: impl FnMut(&Row) -> Result<(), Error> + Send,
+    ) -> Result<(), Error> {
+        match connection {
+            Connection::Sqlite(connection) => {
+                let mut rows = self.for_sqlite()?.fetch(connection).map(|row| row.map(Row::Sqlite));
+                while let Some(row) = rows.try_next().await? {
+                    each(&row)?;
+                }
+            }
+            Connection::Postgres(connection) => {
+                let mut rows = self.for_postgres()?.fetch(connection).map(|row| row.map(Row::Postgres));
+                while let Some(row) = rows.try_next().await? {
+                    each(&row)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::RowNotFound`] if there is none.
+    pub(crate) async fn fetch_one(self, connection: &mut Connection) -> Result<Row, Error> {
+        match connection {
+            Connection::Sqlite(connection) => self.for_sqlite()?.fetch_one(connection).await.map(Row::Sqlite),
+            Connection::Postgres(connection) => self.for_postgres()?.fetch_one(connection).await.map(Row::Postgres),
+        }
+    }
+
+    /// The first column of the only row.
+    pub(crate) async fn fetch_scalar<T: for<'r> FromColumn<'r>>(self, connection: &mut Connection) -> Result<T, Error> {
+        self.fetch_one(connection).await?.try_get(0)
+    }
+
+    fn for_sqlite(self) -> Result<Query<'static, sqlx::Sqlite, SqliteArguments>, Error> {
+        let mut arguments = SqliteArguments::default();
+        value::add_sqlite(&mut arguments, self.values).map_err(Error::Encode)?;
+        Ok(sqlx::query_with(self.text, arguments))
+    }
+
+    fn for_postgres(self) -> Result<Query<'static, sqlx::Postgres, PgArguments>, Error> {
+        let mut arguments = PgArguments::default();
+        value::add_postgres(&mut arguments, self.values).map_err(Error::Encode)?;
+        Ok(sqlx::query_with(self.text, arguments))
+    }
+}
+
+/// A statement that is put together.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    text: String,
+    values: Vec<Value>,
+}
+
+impl Builder {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), values: Vec::new() }
+    }
+
+    pub(crate) fn push(&mut self, text: impl Display) -> &mut Self {
+        // A string can always be written to.
+        let _ = write!(self.text, "{text}");
+        self
+    }
+
+    /// Appends a placeholder for the value.
+    pub(crate) fn push_bind(&mut self, value: Value) -> &mut Self {
+        self.values.push(value);
+        let number = self.values.len();
+        self.push(format_args!("${number}"))
+    }
+
+    pub(crate) fn build(self) -> Statement {
+        Statement { text: AssertSqlSafe(self.text).into_sql_str(), values: self.values }
+    }
+}
