@@ -216,16 +216,21 @@ fn what_the_converter_does_not_see_is_as_the_page_says() {
         "import reframe as rfm\nimport reframe.utility.sanity as sn\nfrom reframe.utility.sanity import assert_found as af\n\n\n";
     let class = |base: &str, body: &str, sanity: &str| {
         format!(
-            "{head}base = rfm.RunOnlyRegressionTest\n\n@rfm.simple_test\nclass A({base}):\n    valid_systems = ['*']\n    \
+            "{head}base = rfm.RunOnlyRegressionTest\nfound = sn.assert_found\n\n@rfm.simple_test\nclass A({base}):\n    valid_systems = ['*']\n    \
              valid_prog_environs = ['*']\n    executable = 'if [[ -n \"$X\" ]]; then echo hi; fi'\n    {body}\n    @sanity_function\n    \
              def check(self):\n        return {sanity}\n"
         )
     };
     let usual = "rfm.RunOnlyRegressionTest";
+    let hook = "@run_before('compile')\n    def source(self):\n        self.sourcepath = 'x.' + self.n";
+    let source = format!("n = parameter(['c'])\n    {hook}");
     let rows = [
         (class(usual, "pass", "sn.assert_found(r'hi', self.stderr)"), 0, "  - found: hi"),
         (class(usual, "pass", "af(patt=r'hi', filename=self.stdout)"), 0, "  - found: hi"),
         (class(usual, "n = parameter(sorted([1, 3, 2], reverse=True))", "af(r'hi', self.stdout)"), 0, "  'n': [1, 2, 3]"),
+        (class(usual, "n = parameter(sorted([1, 3, 2], key=lambda x: -x))", "af(r'hi', self.stdout)"), 0, "  'n': [1, 2, 3]"),
+        (class(usual, "pass", "found(r'hi', self.stdout)"), 0, "  - found: hi"),
+        (class("rfm.RegressionTest", &source, "found(r'hi', self.stdout)"), 1, "# Not carried"),
         (class(usual, "pass", "af(r'hi', self.stdout)"), 0, "executable: if [[ -n \"$X\" ]]; then echo hi; fi"),
         (class("base", "pass", "af(r'hi', self.stdout)"), 1, ""),
         (

@@ -120,7 +120,8 @@ fn the_first_night_on_kubernetes_goes_as_the_guide_says() {
     let runtime = Runtime::new().expect("a runtime");
     let api = runtime.block_on(FakeApi::named("mycluster")).expect("a server");
     api.namespace("muster");
-    api.script("", "run; log 268435456 bytes (256.0MB) copied, 0.0131 seconds, 19.1GB/s; exit 0").expect("a script");
+    let log = "run; log 1024+0 records out; log 8192+0 records out; log from 100.00 to 100.10 s; exit 0";
+    api.script("", log).expect("a script");
     let sandbox = Sandbox::new();
     sandbox.write("cronjob.yaml", &page("deploy/cronjob.yaml"));
     let kubeconfig = format!("export KUBECONFIG={}; ", api.kubeconfig().display());
