@@ -10,7 +10,7 @@ use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{decisions::pipeline::EXIT_USAGE, job::workload::Workload};
 use muster_k8s::{Contexts, Extent, Handle, binding, roles};
 use muster_text::yaml;
-use std::{collections::BTreeSet, ptr};
+use std::collections::BTreeSet;
 
 /// Prints the least Roles with which the selected cases run.
 pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -19,8 +19,8 @@ pub fn role(cli: &Cli, args: &RoleArgs, terminal: Terminal) -> anyhow::Result<u8
     if selection.has_errors() {
         return Ok(EXIT_USAGE);
     }
-    let is_ours = |case: &TestCase| ptr::eq(case.place.partition.scheduler.descriptor(), &raw const muster_k8s::SCHEDULER);
-    let cases: Vec<TestCase> = selection.cases.iter().filter(|case| is_ours(case)).cloned().collect();
+    let is_ours = |case: &&TestCase| muster_k8s::is_kubernetes(case.place.partition.scheduler.descriptor());
+    let cases: Vec<TestCase> = selection.cases.iter().filter(is_ours).cloned().collect();
     let contexts = Contexts::to_plan_with()?;
     let plan = |_: &TestCase, workload: &Workload| Ok(muster_k8s::plan(workload, &contexts)?.handle);
     let (mut handles, mistakes) = plans::plans(&cases, &Adjustments::default(), plan);

@@ -11,7 +11,7 @@ use muster_text::{
     Value,
     decode::{Documents, Key, Limit, Mapping, Spanned},
 };
-use std::{sync::Arc, time::Duration};
+use std::{ptr, sync::Arc, time::Duration};
 
 const IN_MANIFEST: SharedKey = SharedKey::Refuses("set it in the manifest, or in `k8s_patch`");
 
@@ -124,6 +124,11 @@ pub static SCHEDULER: Descriptor = Descriptor {
     planner: Some(|_| Ok(Arc::new(Kubernetes::new(Contexts::to_plan_with()?)))),
     ..Descriptor::NONE
 };
+
+/// Whether a partition with this scheduler runs on Kubernetes: for commands about clusters alone.
+pub fn is_kubernetes(descriptor: &Descriptor) -> bool {
+    ptr::eq(descriptor, &raw const SCHEDULER)
+}
 
 /// The context and the namespace of checks that name none.
 fn settings(options: &Value) -> Vec<Setting> {

@@ -42,7 +42,7 @@ mod watch;
 
 pub use api::{ClusterPlace, Resource};
 pub use client::{Cluster, ContextError, Contexts, Selection, Timeouts};
-pub use descriptor::SCHEDULER;
+pub use descriptor::{SCHEDULER, is_kubernetes};
 pub use job::Handle;
 pub use plan::{
     Plan, plan,
