@@ -6,4 +6,5 @@ mod guide;
 mod messages;
 mod pages;
 mod readme;
+mod security;
 mod walk;
