@@ -403,7 +403,7 @@ pub struct Run {
     pub output: Option<PathBuf>,
     /// The results database: a file, or `postgres://USER@HOST/NAME` [default: `$XDG_STATE_HOME/muster/results.db`]
     ///
-    /// A password does not belong on a command line, which other users can read: put it into `~/.pgpass`, or the URL into MUSTER_DB.
+    /// A password does not belong on a command line, which other users can read: put it into `~/.pgpass`, or the URL into `MUSTER_DB`.
     #[arg(
         long,
         value_name = "FILE|URL",
