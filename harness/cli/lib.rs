@@ -101,6 +101,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
     match &cli.command {
         Some(Command::Config { what: ConfigCommand::Show }) => commands::inspect::config::show(parsed, terminal),
         Some(Command::Results { what }) => commands::inspect::results::run(cli, what, terminal),
+        Some(Command::Night(args)) => commands::night::night(cli, args, terminal),
         Some(Command::Top(args)) => commands::inspect::top::top(cli, args, terminal),
         Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),

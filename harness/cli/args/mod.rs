@@ -7,6 +7,7 @@ mod convert;
 mod dash;
 mod file;
 mod foreign;
+mod night;
 mod parse;
 mod reports;
 mod results;
@@ -16,6 +17,7 @@ pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
 pub use dash::{is_dash, takes_stdout};
 pub use file::{FileSetting, settings as file_settings};
+pub use night::{FailOn, NightArgs, NightCommand, NightFormat};
 pub use parse::{
     Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
 };
@@ -98,6 +100,8 @@ Examples:
   What ran, and one session with its failures:
     muster results list
     muster results show latest
+  What changed last night, with one error rate for all figures:
+    muster night
   Watch a session that runs elsewhere:
     muster top
   The rights that the checks need on a Kubernetes cluster:
@@ -135,6 +139,10 @@ pub enum Command {
         #[command(subcommand)]
         what: ResultsCommand,
     },
+    /// What changed in a night, with one stated error rate
+    ///
+    /// For each system: which figures are worse or better than they were, since when and by how much, and what was not measured.
+    Night(NightArgs),
     /// Watch a session that runs elsewhere
     ///
     /// What runs and where, why cases wait, what has failed.

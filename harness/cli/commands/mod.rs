@@ -6,6 +6,7 @@ pub mod inspect;
 pub mod k8s;
 pub mod kernel;
 pub mod manual;
+pub mod night;
 pub mod pipeline;
 pub mod session;
 pub mod sweep;

@@ -10,6 +10,7 @@
 //!                           |-> summary      outcomes, durations, leftovers
 //!                           |-> results      `muster results list|show`
 //!                           '-> json         the run report, docs/run-report.md
+//! NightVerdicts -------------> night        `muster night`
 //! answers of core::query ----> compared, history, causes, suggested
 //! ListedCase -----------------> listing      -l, -L, --list-tags, --describe
 //! ```
@@ -20,6 +21,7 @@
 mod answers;
 mod counts;
 mod files;
+pub mod night;
 pub mod page;
 mod terminal;
 mod text;

@@ -13,7 +13,7 @@ pub struct Event {
     pub turn: Turn,
     /// The nights since which all of them may hold.
     pub since_interval: (Night, Night),
-    /// The metrics, by their places; the one with the largest change first.
+    /// The metrics, by their places: those that count first, then the new ones, the one with the largest change first.
     pub metrics: Vec<usize>,
     /// Of how many checks they are.
     pub checks: usize,
@@ -51,7 +51,8 @@ pub(super) fn events(system: &System, verdicts: &[Verdict]) -> Vec<Event> {
     let size =
         |place: usize| verdicts[place].change().and_then(|change| change.effect).map_or(0.0, |effect| effect.estimate.abs());
     for event in &mut events {
-        event.metrics.sort_by(|a, b| size(*b).total_cmp(&size(*a)).then(a.cmp(b)));
+        let order = |place: usize| (!verdicts[place].is_counted, !verdicts[place].is_new);
+        event.metrics.sort_by(|a, b| order(*a).cmp(&order(*b)).then(size(*b).total_cmp(&size(*a))).then(a.cmp(b)));
         let names = event.metrics.iter().map(|place| &system.metrics[*place].name.check);
         event.checks = names.collect::<BTreeSet<_>>().len();
         event.is_new = event.metrics.iter().any(|place| verdicts[*place].is_new);

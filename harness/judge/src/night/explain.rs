@@ -15,6 +15,8 @@ use muster_core::rules::perf::Direction;
 /// Why M is what it is, for the most likely start of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
+    /// The night whose evidence it is.
+    pub night: Night,
     /// The present segment without what a change of this night has cut off.
     pub began: Began,
     pub first: Option<Night>,
@@ -48,11 +50,16 @@ pub struct Step {
     pub factor: f64,
 }
 
-/// Explains the evidence for the metric at a place, as it was before a change was opened tonight; `None`: too few values.
+/// Explains the evidence for the metric at a place: of tonight, or of the night in which its last open change was found. `None`: too
+/// few values.
 pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> Option<Explanation> {
     let metric = system.metrics.get(place)?;
     let annotations: Vec<_> = system.annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
-    let segment = segments(metric, &metric.changes, &annotations, night).pop()?;
+    let (night, changes) = match metric.changes.split_last() {
+        Some((last, earlier)) if last.is_open() => (last.id.opened, earlier),
+        Some(_) | None => (night, metric.changes.as_slice()),
+    };
+    let segment = segments(metric, changes, &annotations, night).pop()?;
     let hidden = segment.values.len().saturating_sub(LONGEST_BASELINE + STARTS);
     let values: Vec<f64> = segment.values[hidden..].iter().map(|value| oriented(metric, *value)).collect();
     let evidence = evidence(&values, family.tempering)?;
@@ -75,6 +82,7 @@ pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> 
     let is_left_out = |night: Night| annotations.iter().any(|one| one.kind == AnnotationKind::Maintenance && one.holds_in(night));
     debug_assert!(n >= SHORTEST_BASELINE);
     Some(Explanation {
+        night,
         began: segment.began,
         first: segment.nights.first().copied(),
         nights: segment.values.len(),

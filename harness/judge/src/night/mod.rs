@@ -30,3 +30,4 @@ pub use figure::{Attempt, Figure, figure};
 pub use gaps::{ALTERNATIVES, Alternative, Side, factor};
 pub use input::{Annotation, AnnotationKind, Metric, MetricName, Night, Plan, Scope, SegmentKey, Settings, System, Value};
 pub use judge::{Coverage, Family, NightVerdicts, Verdict, Word, autocorrelation, judge, judge_with, replay};
+pub use segment::Began;

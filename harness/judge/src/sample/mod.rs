@@ -5,6 +5,7 @@
 mod noise;
 mod random;
 mod world;
+pub mod year;
 
 pub use noise::Noise;
 pub use random::Random;

@@ -156,7 +156,7 @@ fn output(case: &CaseResult) -> String {
 }
 
 /// What XML 1.0 can hold of a text (its production 2, `Char`), without control characters.
-fn xml(text: &str) -> String {
+pub(crate) fn xml(text: &str) -> String {
     let text = sanitize(text);
     masked(&text).chars().map(|c| if matches!(c, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { c }).collect()
 }

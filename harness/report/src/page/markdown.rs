@@ -10,7 +10,7 @@ pub(super) fn register(tera: &mut Tera) {
 }
 
 /// Everything that begins markup gets a backslash or becomes an entity; `@` and `#` would mention people and issues.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

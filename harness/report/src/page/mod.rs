@@ -13,6 +13,8 @@ mod bar;
 mod facts;
 mod markdown;
 
+pub(crate) use markdown::plain;
+
 use crate::{RenderError, counts::Results, text::time::local};
 use jiff::tz::TimeZone;
 use muster_core::result::Session;

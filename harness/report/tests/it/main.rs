@@ -5,6 +5,7 @@
 
 mod answers;
 mod files;
+mod night;
 mod page;
 mod sample;
 mod sanitize;

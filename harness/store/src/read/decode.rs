@@ -200,7 +200,7 @@ fn time(row: &Row, column: &str) -> Result<Option<Timestamp>, Error> {
     Ok(row.try_get::<Option<i64>>(column)?.map(Timestamp))
 }
 
-fn json<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
+pub(crate) fn json<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
     serde_json::from_str(row.try_get(column)?).map_err(|cause| undecoded(column, cause))
 }
 
@@ -213,7 +213,7 @@ fn open<T: DeserializeOwned>(sealed: &str, secrets: &Secrets) -> Result<Result<T
 }
 
 /// An enum by its word, as serde names it.
-fn word<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
+pub(crate) fn word<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Error> {
     T::deserialize(Value::from(row.try_get::<&str>(column)?)).map_err(|cause| undecoded(column, cause))
 }
 

@@ -2,6 +2,7 @@
 //! It needs no right to write, and no writer waits for it.
 
 pub(crate) mod decode;
+pub(crate) mod nights;
 
 use crate::{
     Location, Owner, StoreError, connect,

@@ -1,0 +1,76 @@
+//! `muster night`: what a night says of each system, as lines, JSON, JUnit and Markdown, and the arithmetic of a verdict.
+
+mod arithmetic;
+mod files;
+mod lines;
+
+pub use arithmetic::{explain, why};
+pub use files::{json, junit, markdown};
+pub use lines::report;
+
+use muster_core::rules::perf::format_digits;
+use muster_judge::night::{Change, Metric, Night, NightVerdicts, Settings, System};
+
+/// The verdicts of a system.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemNight<'a> {
+    pub system: &'a System,
+    pub verdicts: &'a NightVerdicts,
+    pub settings: &'a Settings,
+    /// What the reader has to know of the figures: one sentence each.
+    pub notes: &'a [String],
+}
+
+/// `triad %size=2G @eidf:gpu+gnu`
+fn case(system: &System, metric: &Metric) -> String {
+    let name = &metric.name;
+    format!("{} @{}:{}+{}", name.case, system.name, name.partition, name.environ)
+}
+
+/// `1912 -> 1815 GB/s`
+fn levels(change: &Change, unit: &str) -> String {
+    format!("{} -> {} {unit}", format_digits(change.before, 4), format_digits(change.after, 4)).trim_end().to_owned()
+}
+
+/// `-5.1 % (-6.0 .. -4.2)`
+fn effect(change: &Change) -> String {
+    let Some(effect) = change.effect else { return "from zero".to_owned() };
+    format!("{:+.1} % ({:+.1} .. {:+.1})", 100.0 * effect.estimate, 100.0 * effect.low, 100.0 * effect.high)
+}
+
+/// `Tue 17 Nov (16-17)`: the night, and those that may be it.
+fn since(change: &Change) -> String {
+    let (low, high) = change.since_interval;
+    let day = |night: Night| civil(night).strftime("%-d").to_string();
+    let date = |night: Night| civil(night).strftime("%-d %b").to_string();
+    let text = civil(change.since).strftime("%a %-d %b").to_string();
+    let month = |night: Night| (civil(night).year(), civil(night).month());
+    if low == high {
+        text
+    } else if month(low) == month(high) && month(low) == month(change.since) {
+        format!("{text} ({}-{})", day(low), day(high))
+    } else {
+        format!("{text} ({}-{})", date(low), date(high))
+    }
+}
+
+/// `Tue 17 Nov 2026`
+fn long_date(night: Night) -> String {
+    civil(night).strftime("%a %-d %b %Y").to_string()
+}
+
+fn civil(night: Night) -> jiff::civil::Date {
+    let days = jiff::Span::new().try_days(night.0);
+    days.and_then(|days| jiff::civil::date(1970, 1, 1).checked_add(days)).unwrap_or(jiff::civil::Date::ZERO)
+}
+
+/// `1 : 41000`
+fn odds(evidence: f64) -> String {
+    if evidence < 1e15 { format!("1 : {evidence:.0}") } else { format!("1 : {evidence:.0e}") }
+}
+
+/// `one false alarm in 25 nights over all metrics of a system`
+fn error_rate(settings: &Settings) -> String {
+    let nights = 1.0 / settings.false_alarms;
+    format!("one false alarm in {} nights over all metrics of a system", format_digits(nights, 3))
+}

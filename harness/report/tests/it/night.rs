@@ -1,0 +1,127 @@
+//! `muster night`: an invented system whose memory is slower since Tuesday.
+
+use crate::sample::screen;
+use muster_core::rules::perf::Direction;
+use muster_judge::{
+    night::{
+        Annotation, AnnotationKind, Metric, MetricName, Night, NightVerdicts, Plan, Scope, Settings, System, Value, explain,
+        judge, replay,
+    },
+    sample::Random,
+};
+use muster_report::night::{self, SystemNight};
+
+/// Tue 17 Nov 2026
+const STEP: i32 = 20_774;
+const TONIGHT: Night = Night(STEP + 4);
+
+fn metric(id: i64, check: &str, variable: &str, step: f64, random: &mut Random) -> Metric {
+    let value = |night: i32| 1900.0 * (1.0 + if night >= STEP { step } else { 0.0 }) * (1.0 + 0.008 * random.normal());
+    let nights = STEP - 45..=TONIGHT.0;
+    let values =
+        nights.clone().zip(nights.map(value)).map(|(night, value)| Value { night: Night(night), value, segment: 0 }).collect();
+    let name = MetricName {
+        partition: "gpu".into(),
+        environ: "gnu".into(),
+        check: check.into(),
+        case: format!("{check} %size=2G"),
+        variable: variable.into(),
+        key: None,
+    };
+    Metric { id, name, unit: "GB/s".into(), direction: Some(Direction::Higher), values, ..Metric::default() }
+}
+
+fn system() -> System {
+    let mut random = Random::new(4);
+    let mut of = |id, check: &str, variable: &str, step| metric(id, check, variable, step, &mut random);
+    let mut metrics = vec![
+        of(1, "triad", "bandwidth", -0.05),
+        of(2, "triad", "copy", -0.06),
+        of(3, "stream|x", "bandwidth", -0.04),
+        of(4, "gemm", "flops", 0.07),
+        of(5, "fio", "write", -0.2),
+        of(6, "hpcg", "flops", 0.0),
+        of(7, "power", "draw", 0.3),
+    ];
+    metrics[6].direction = None;
+    metrics.push(Metric { values: metrics[5].values[40..].to_vec(), ..of(8, "new", "flops", 0.0) });
+    let missed = of(9, "login", "elapsed", 0.0);
+    metrics.push(Metric { plan: Plan::Busy, values: missed.values[..48].to_vec(), ..missed });
+    let annotation = Annotation {
+        kind: AnnotationKind::Known,
+        scope: Scope { check: Some("fio".into()), ..Scope::default() },
+        from: Night(STEP),
+        until: Some(Night(STEP + 30)),
+        reason: "OPS-17: a disk is replaced".into(),
+    };
+    System { name: "eidf".into(), metrics, annotations: vec![annotation] }
+}
+
+/// The system as the night found it, and its verdicts.
+fn judged() -> (System, NightVerdicts) {
+    let mut system = system();
+    replay(&mut system, (STEP - 10..TONIGHT.0).map(Night), &Settings::default());
+    let verdicts = judge(&system, TONIGHT, &Settings::default());
+    (system, verdicts)
+}
+
+fn with<T>(use_it: impl FnOnce(&SystemNight<'_>) -> T) -> T {
+    let (system, verdicts) = judged();
+    let notes = ["the night is not over: so far 61 of 214 cases have ended".to_owned()];
+    use_it(&SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), notes: &notes })
+}
+
+#[test]
+fn a_line_a_change_and_the_error_rate() {
+    insta::assert_snapshot!(with(|night| night::report(&[*night], &screen(160))));
+}
+
+#[test]
+fn a_system_without_figures_says_so() {
+    let (system, settings) = (System { name: "new".into(), ..System::default() }, Settings::default());
+    let verdicts = judge(&system, TONIGHT, &settings);
+    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, notes: &[] };
+    insta::assert_snapshot!(night::report(&[night], &screen(100)));
+    insta::assert_snapshot!(night::markdown(&[night]));
+}
+
+#[test]
+fn files_for_programs_and_tickets() {
+    insta::assert_snapshot!("markdown", with(|night| night::markdown(&[*night])));
+    insta::assert_snapshot!("junit", with(|night| night::junit(&[*night]).unwrap()));
+    let json: serde_json::Value = serde_json::from_str(&with(|night| night::json(&[*night]).unwrap())).unwrap();
+    let system = &json["systems"][0];
+    assert_eq!((system["system"].as_str(), system["night"].as_str()), (Some("eidf"), Some("2026-11-21")));
+    assert_eq!(
+        (system["metrics"][0]["verdict"].as_str(), system["metrics"][8]["verdict"].as_str()),
+        (Some("regressed"), Some("not measured"))
+    );
+    assert_eq!(system["events"][0]["metrics"].as_array().map(Vec::len), Some(4));
+    insta::assert_snapshot!("change.json", serde_json::to_string_pretty(&system["metrics"][0]).unwrap());
+}
+
+#[test]
+fn the_arithmetic_of_a_verdict() {
+    let text = |place: usize, at: i32| {
+        let mut system = system();
+        replay(&mut system, (STEP - 10..at).map(Night), &Settings::default());
+        let verdicts = judge(&system, Night(at), &Settings::default());
+        let explanation = explain(&system, place, &verdicts.family, Night(at));
+        let night = SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), notes: &[] };
+        night::explain(&night, place, explanation.as_ref(), &screen(100))
+    };
+    insta::assert_snapshot!("explain_changed", text(0, STEP + 2));
+    insta::assert_snapshot!("explain_few", text(7, STEP - 2));
+}
+
+#[test]
+fn a_change_with_what_moved_beside_it() {
+    let text = with(|night| {
+        let change = night.verdicts.verdicts[0].change().unwrap();
+        let facts = ["driver on 3 nodes: 550.1 -> 570.2".to_owned()];
+        night::why(night, 0, change, &facts, &screen(100))
+            + "---\n"
+            + &night::why(night, 6, night.verdicts.verdicts[6].change().unwrap(), &[], &screen(100))
+    });
+    insta::assert_snapshot!(text);
+}
