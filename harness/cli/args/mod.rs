@@ -83,6 +83,8 @@ pub struct Cli {
 /// What users come to do, one command each. A test runs those that need no cluster.
 const EXAMPLES: &str = "\
 Examples:
+  What would keep the checks from running:
+    muster -c checks/ doctor
   What would run, and where:
     muster -c checks/ -lC
   What would be launched, without launching it:
@@ -129,6 +131,14 @@ impl Cli {
 /// Commands beside the actions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
+    /// Look for what would keep the selected checks from running
+    ///
+    /// Of each partition: versions, rights, quotas, queues, room and clocks; of this machine: limits, folders and the database.
+    #[command(
+        after_help = "Exit codes: 0 nothing is wrong, or there are warnings at most; 1 something is wrong; 2 bad usage, or \
+                            mistakes in files."
+    )]
+    Doctor(DoctorArgs),
     /// Show the settings in force, and where each comes from
     Config {
         #[command(subcommand)]
@@ -206,6 +216,14 @@ pub enum Completed {
     Systems,
     Modes,
     Sessions,
+}
+
+/// `muster doctor`
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DoctorArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `muster top`

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod convert;
+pub mod doctor;
 pub mod inspect;
 pub mod k8s;
 pub mod kernel;

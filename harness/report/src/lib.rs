@@ -12,6 +12,7 @@
 //!                           '-> json         the run report, docs/run-report.md
 //! NightVerdicts -------------> night        `muster night`
 //! answers of core::query ----> compared, history, causes, suggested
+//! findings -------------------> doctor       `muster doctor`
 //! ListedCase -----------------> listing      -l, -L, --list-tags, --describe
 //! ```
 //!
@@ -29,7 +30,7 @@ mod text;
 pub use answers::{causes, compared, history, suggested};
 pub use counts::{Counts, Results};
 pub use files::{annotations, gitlab, json, junit, perflog};
-pub use terminal::{failure, listing, live, performance, progress, results, retries, statistics, summary};
+pub use terminal::{doctor, failure, listing, live, performance, progress, results, retries, statistics, summary};
 pub use text::{
     command, number, secret,
     style::{self, Paint, Screen},

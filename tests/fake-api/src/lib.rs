@@ -174,6 +174,11 @@ impl FakeApi {
         self.world.state().store.compact();
     }
 
+    /// From now on its clock is so many seconds ahead of the right time.
+    pub fn clock_ahead(&self, seconds: i64) {
+        self.world.state().clock_ahead = seconds;
+    }
+
     /// Goes away. Every connection breaks.
     pub async fn down(&self) {
         let server = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();

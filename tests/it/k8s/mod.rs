@@ -1,5 +1,6 @@
 //! Kubernetes without a cluster, partly on the API server of `tests/fake-api`.
 
+mod doctor;
 mod dry_run;
 mod open_files;
 mod preflight;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::{fs::File, net::TcpListener, process::Command, time::Duration};
 use tokio::runtime::Runtime;
 
-const SITE: &str = "
+pub(super) const SITE: &str = "
 name: site
 hostnames: ['.*']
 partitions:
@@ -18,7 +18,7 @@ partitions:
 environments: [{ name: default }]
 ";
 
-const CHECK: &str = r##"
+pub(super) const CHECK: &str = r##"
 name: pod
 valid_systems: ['*']
 variables: { cpus: 1 }
@@ -124,7 +124,7 @@ fn a_server_that_may_not_be_asked_leaves_all_to_the_launch() {
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
 }
 
-fn kubeconfig_of(server: &TcpListener) -> String {
+pub(super) fn kubeconfig_of(server: &TcpListener) -> String {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "silent",
         "clusters": [{ "name": "silent", "cluster": { "server": format!("http://{}", server.local_addr().expect("an address")) } }],

@@ -141,6 +141,21 @@ fn its_checks_are_listed_shown_and_run() {
 }
 
 #[test]
+fn doctor_says_what_its_preflight_finds() {
+    let sandbox = Sandbox::new();
+    let of_desk = |ended: &Ended| {
+        let text = ended.stdout.split_once("site:desk (notes)\n").expect("the partition").1;
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let fine = sandbox.checks(&["doctor"]).expect(0);
+    assert_snapshot!(of_desk(&fine), @"  ok       cases: nothing is known that keeps 1 case(s) from running");
+    fs::create_dir(sandbox.path("notes")).expect("a folder");
+    sandbox.write("notes/closed", "");
+    let closed = sandbox.checks(&["doctor"]).expect(1);
+    assert_snapshot!(of_desk(&closed), @"  error    cases: hello: the folder is closed");
+}
+
+#[test]
 fn what_it_takes_others_refuse_and_typos_have_hints() {
     let sandbox = Sandbox::new();
     let mistake = |ended: Ended| {

@@ -1,9 +1,10 @@
-//! What a scheduler finds with our label, whosever it is: input of `muster sweep`, and of who takes a session over.
+//! What a scheduler finds. With our label, whosever it is: input of `muster sweep`, and of who takes a session over. And what is there
+//! for cases that are not launched yet.
 
 use crate::{
     case::{Identifier, SessionId},
     error::SchedulerError,
-    job::scheduler::Job,
+    job::{scheduler::Job, workload::Workload},
 };
 use muster_text::Value;
 use std::{collections::BTreeSet, time::Duration};
@@ -15,6 +16,34 @@ pub struct Scope {
     pub jobs: Vec<Job>,
     /// The `sched_options` of each partition of the system that this scheduler serves.
     pub partitions: Vec<Value>,
+}
+
+/// The nodes for copies of a workload.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Nodes {
+    pub names: Vec<String>,
+    /// Those that would take it if they were available, each with its state and the reason: `n3 mixed+drain (bad gpu)`.
+    pub left_out: Vec<String>,
+}
+
+impl Nodes {
+    pub fn of(names: Vec<String>) -> Self {
+        Self { names, left_out: Vec::new() }
+    }
+}
+
+/// What `muster doctor` looks at: a partition, and what would run there.
+#[derive(Clone, Copy)]
+pub struct Examined<'a> {
+    /// The partition's `sched_options`.
+    pub options: &'a Value,
+    pub workloads: &'a dyn Workloads,
+}
+
+/// The workloads of the selected cases. They are rendered one after the other, as often as they are asked for: there may be ten
+/// thousand.
+pub trait Workloads: Sync {
+    fn all(&self) -> Box<dyn Iterator<Item = Workload> + Send + '_>;
 }
 
 /// What there is. Who asks decides what is removed.

@@ -25,7 +25,7 @@
 
 use crate::{
     case::{Identifier, SessionId},
-    error::SchedulerError,
+    error::{SchedulerError, chain},
     job::{
         descriptor::{SchedulerName, Schedulers},
         handle::JobHandle,
@@ -33,6 +33,7 @@ use crate::{
         stdout::SectionOrigin,
         workload::Workload,
     },
+    probe::{Probe, Probed, named},
     secret::Secrets,
 };
 use futures_core::Stream;
@@ -40,11 +41,38 @@ use muster_text::{diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
+pub use crate::job::inventory::{Examined, Nodes, Workloads};
 pub use crate::job::status::{Disruption, Ending, Exit, JobPod, JobStatus, SectionExit, Signal};
 
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
 
 pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
+
+/// What `preflight` is about, for `muster doctor`.
+const CASES: &str = "cases";
+
+/// What `preflight` finds of the workloads of a partition.
+pub async fn asked_by_preflight<S: Scheduler + ?Sized>(scheduler: &S, examined: Examined<'_>) -> Vec<Probed> {
+    let mut names = Vec::new();
+    let mut workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
+    let answer = scheduler.preflight(&mut workloads).await;
+    // Those that it did not want to see.
+    workloads.by_ref().for_each(drop);
+    drop(workloads);
+    let findings = match answer {
+        Ok(findings) => findings,
+        Err(error) => return vec![Probed::error(CASES, chain(&error), None)],
+    };
+    let concerned = findings.into_iter().filter(|finding| !finding.workloads.is_empty());
+    let found =
+        |Finding { workloads, what, hint }: Finding| Probed::error(CASES, format!("{}: {what}", named(&names, &workloads)), hint);
+    let found: Vec<Probed> = concerned.map(found).collect();
+    match (found.is_empty(), names.len()) {
+        (false, _) => found,
+        (true, 0) => vec![Probed::fine(CASES, "none is selected")],
+        (true, count) => vec![Probed::fine(CASES, format!("nothing is known that keeps {count} case(s) from running"))],
+    }
+}
 
 /// One instance for all partitions of a session that share it. Other processes have instances of their own.
 pub trait Scheduler: Send + Sync {
@@ -89,6 +117,12 @@ pub trait Scheduler: Send + Sync {
     /// what cannot be planned is left to `plan`. As few requests as possible, whatever the number, and an answer within 10 s.
     fn preflight<'a>(&'a self, _workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// The questions of `muster doctor` about a partition and what would run there: versions, rights, room, clocks. They are asked one
+    /// after the other, each for 10 s at most, and change nothing. By default, what `preflight` finds.
+    fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
+        vec![Probe::new(CASES, asked_by_preflight(self, examined))]
     }
 
     /// Brings to where the job will run what it needs there, before it is launched and as long as that takes. `None`: there
@@ -225,20 +259,6 @@ impl Job {
         let never_masked = schedulers.find(&self.scheduler).map_or(&[][..], |scheduler| scheduler.never_masked);
         secrets.hide_in(&mut handle, never_masked);
         self.with(handle.into())
-    }
-}
-
-/// The nodes for copies of a workload.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Nodes {
-    pub names: Vec<String>,
-    /// Those that would take it if they were available, each with its state and the reason: `n3 mixed+drain (bad gpu)`.
-    pub left_out: Vec<String>,
-}
-
-impl Nodes {
-    pub fn of(names: Vec<String>) -> Self {
-        Self { names, left_out: Vec::new() }
     }
 }
 

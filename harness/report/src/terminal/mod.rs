@@ -1,5 +1,6 @@
 //! What a person reads on a terminal.
 
+pub mod doctor;
 pub mod failure;
 pub mod listing;
 pub mod live;

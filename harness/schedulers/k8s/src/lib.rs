@@ -16,16 +16,18 @@
 //! launch      a look at the quotas, then objects are created in order
 //! logs        one followed log for each container, without a lost or doubled line
 //! cleanup     stop or delete, by uid, verified absent
+//! doctor      what `muster doctor` says of a place
 //! inventory   what carries Muster's label, whose session that is, whether it lives; nodes
 //! scheduler   the Scheduler trait, put together from the directories above
 //! ```
-//! `api`, `kind`, `job`, `manifest`, `quota`, `plan` and `status` are pure. Nothing here decides about limits, retries or what to
+//! `api`, `kind`, `job`, `manifest`, `quota`, `plan`, `doctor` and `status` are pure. Nothing here decides about limits, retries or what to
 //! keep: that is `muster_core::decisions::pipeline`.
 
 mod api;
 mod cleanup;
 mod client;
 mod descriptor;
+mod doctor;
 mod inventory;
 mod job;
 mod kind;

@@ -11,12 +11,14 @@
 //! logs       the log in the stage folder            files      the other files there
 //! cleanup    scancel, verified                      inventory  what carries our name
 //! preflight  what can never run                     distribute nodes by state
+//! doctor     what `muster doctor` asks
 //! ```
 
 mod answers;
 mod cleanup;
 mod command;
 mod distribute;
+mod doctor;
 mod files;
 mod inventory;
 mod launch;

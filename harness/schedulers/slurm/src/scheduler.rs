@@ -1,7 +1,7 @@
 //! The methods of the trait, each led to where it is done. One instance for all partitions of a session.
 
 use crate::{
-    cleanup, distribute, inventory, launch, logs,
+    cleanup, distribute, doctor, inventory, launch, logs,
     plan::{self, Handle, Place},
     poll::Cluster,
     preflight,
@@ -11,13 +11,14 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{
         descriptor::Harness,
-        inventory::{Inventory, Removed, Scope},
+        inventory::{Examined, Inventory, Removed, Scope},
         scheduler::{
             CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler,
             Staged,
         },
         workload::Workload,
     },
+    probe::Probe,
 };
 use muster_stage::{Stager, fault};
 use muster_text::diagnostic::Diagnostic;
@@ -83,6 +84,10 @@ impl Scheduler for Slurm {
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         let jobs: Vec<Option<Job>> = workloads.map(|workload| self.plan(&workload).ok()).collect();
         Box::pin(preflight::findings(self, jobs))
+    }
+
+    fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
+        doctor::questions(self, examined)
     }
 
     fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {

@@ -22,7 +22,7 @@ use futures_util::{Stream, StreamExt, future, stream};
 use http::{Response, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::{Frame, Incoming};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp, fmt::rfc2822};
 use serde_json::{Value, json};
 use std::{io, sync::Arc, time::Duration};
 use tokio::time::sleep;
@@ -80,6 +80,10 @@ pub(crate) async fn answer(world: Arc<World>, request: http::Request<Incoming>) 
     Ok(respond(&world, &target, None, reply, cut))
 }
 
+fn http_date(time: Timestamp) -> Option<header::HeaderValue> {
+    rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&time).ok()?.parse().ok()
+}
+
 fn retry(no: &No) -> Option<String> {
     no.retry_after.map(|seconds| seconds.to_string())
 }
@@ -97,6 +101,11 @@ fn respond(world: &World, target: &str, retry_after: Option<String>, reply: Repl
     let mut response = Response::new(body.boxed_unsync());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(media));
+    let ahead = world.state().clock_ahead;
+    let date = Timestamp::now().checked_add(SignedDuration::from_secs(ahead)).ok().and_then(http_date);
+    if let Some(date) = date.filter(|_| ahead != 0) {
+        response.headers_mut().insert(header::DATE, date);
+    }
     if let Some(seconds) = retry_after.and_then(|seconds| seconds.parse().ok()) {
         response.headers_mut().insert(header::RETRY_AFTER, seconds);
     }

@@ -54,6 +54,8 @@ pub(crate) struct State {
     pub denied: BTreeSet<(String, String)>,
     /// Requests must carry it.
     pub token: Option<String>,
+    /// Seconds that the dates of its answers are ahead.
+    pub clock_ahead: i64,
     /// What pods do whose name contains the text; the last that fits.
     pub scripts: Vec<(String, Vec<Step>)>,
     /// Pods that live, by uid: they are notified when something changed them.

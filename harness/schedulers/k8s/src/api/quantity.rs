@@ -40,6 +40,11 @@ impl Quantity {
         Self { nanos: self.nanos.saturating_add(other.nanos), binary: self.binary || other.binary }
     }
 
+    /// How many whole times there is `one` in it.
+    pub(crate) fn holds(self, one: Self) -> u64 {
+        if one.nanos <= 0 { u64::MAX } else { u64::try_from(self.nanos / one.nanos).unwrap_or(0) }
+    }
+
     /// `count` times as much.
     #[must_use]
     pub(crate) fn times(self, count: u32) -> Self {
@@ -202,6 +207,9 @@ mod tests {
         }
         assert!(quantity("999m") < quantity("1") && quantity("1Gi") > quantity("1G") && quantity("-1") < Quantity::ZERO);
         assert_eq!(quantity("250m").times(4), Quantity::whole(1));
+        let holds = |all: &str, one: &str| quantity(all).holds(quantity(one));
+        assert_eq!((holds("1", "300m"), holds("1", "2"), holds("0", "1")), (3, 0, 0));
+        assert_eq!((holds("1", "0"), holds("-1", "1")), (u64::MAX, 0));
         assert_eq!(quantity("1Gi").plus(quantity("512Mi")).to_string(), "1536Mi");
         assert_eq!(quantity("8Ei").times(u32::MAX).times(u32::MAX).times(u32::MAX).nanos, i128::MAX);
     }

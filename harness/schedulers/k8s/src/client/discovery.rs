@@ -7,12 +7,21 @@ use super::{
     path,
     send::Call,
 };
-use crate::api::Resource;
+use crate::api::{Resource, clock};
 use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 use muster_text::{Value, diagnostic::did_you_mean};
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
+
+/// A server that has answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contact {
+    /// `v1.33.1`
+    pub(crate) version: String,
+    /// Seconds that its clock is ahead of ours; `None`: it sends no date.
+    pub(crate) ahead: Option<i64>,
+}
 
 /// What one group and version has.
 pub(super) type Served = Arc<Vec<APIResource>>;
@@ -70,6 +79,16 @@ impl Cluster {
         let group =
             |group: &Value| Some((group["name"].as_str()?.to_owned(), group["preferredVersion"]["version"].as_str()?.to_owned()));
         Ok(list["groups"].as_array().into_iter().flatten().filter_map(group).collect())
+    }
+
+    /// The version of the server, and what time it is there: one attempt, so that the first reason why there is no answer is known.
+    pub(crate) async fn contact(&self) -> Result<Contact, ApiError> {
+        let asked = self.asked("get", &Resource::of("", "Version"), None);
+        let call = Call { kind: "discovery", asked, method: Method::GET, path: "/version".to_owned(), body: None };
+        let answer = self.send_once(&call).await?;
+        let ahead = answer.date.map(|date| date.0.saturating_sub(clock::now().0) / 1_000_000);
+        let version = answer.json(&call)?["gitVersion"].as_str().unwrap_or("of an unknown version").to_owned();
+        Ok(Contact { version, ahead })
     }
 
     /// Whether the namespace exists.

@@ -23,7 +23,9 @@ pub(crate) mod testing;
 
 pub(crate) use budget::{Budget, Shares};
 pub use connection::contexts::Contexts;
+pub(crate) use connection::{Route, route};
 pub(crate) use count::Requests;
+pub(crate) use discovery::Contact;
 pub use error::ContextError;
 pub(crate) use error::{ApiError, ConnectError, Why, grants::REFUSAL_LIMIT};
 pub use objects::Selection;

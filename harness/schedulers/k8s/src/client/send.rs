@@ -98,6 +98,11 @@ impl Cluster {
         }
     }
 
+    /// The same, once.
+    pub(super) async fn send_once(&self, call: &Call) -> Result<Answer, ApiError> {
+        self.logged_in(call, |client| self.once(call, client)).await
+    }
+
     /// A stream: the answer as soon as its head is here, refused ones read to their end. One attempt.
     pub(super) async fn open(&self, call: &Call) -> Result<Response<Body>, ApiError> {
         let open = |client| async move { self.in_time(call, self.opened(call, client)).await };

@@ -32,6 +32,11 @@ pub(crate) async fn listed(cluster: &Cluster) -> Result<Vec<Node>, SchedulerErro
     Ok(nodes)
 }
 
+/// Whether it takes pods.
+pub(crate) fn is_available(object: &Value) -> bool {
+    node(object).is_some_and(|node| node.away.is_none())
+}
+
 fn node(object: &Value) -> Option<Node> {
     let label = object["metadata"]["labels"].get(HOSTNAME_LABEL).unwrap_or(&object["metadata"]["name"]);
     let conditions = object["status"]["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();

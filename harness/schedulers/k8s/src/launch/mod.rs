@@ -12,7 +12,7 @@
 
 mod preflight;
 
-pub(crate) use preflight::{dry_run, gangs};
+pub(crate) use preflight::{Gang, dry_run, gangs};
 
 use crate::{
     api::{Quantity, Resource},

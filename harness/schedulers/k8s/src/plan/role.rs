@@ -79,10 +79,12 @@ pub(crate) fn needed<'a>(workload: &Resource, beside: impl Iterator<Item = &'a R
     let mut rules = RoleRules::default();
     rules.read_pods();
     rules.create(workload, beside);
-    let rights = |((group, plural), verbs): ((String, String), Vec<Verb>)| {
-        verbs.into_iter().map(move |verb| Right { group: group.clone(), plural: plural.clone(), verb: verb.word() })
-    };
-    rules.0.into_iter().flat_map(rights).collect()
+    rules.rights()
+}
+
+/// All rights of the Role of a plan.
+pub(crate) fn all(handle: &Handle) -> BTreeSet<Right> {
+    of_plans(&[handle], Extent::Full).rights()
 }
 
 /// One Role for each namespace of some plans, whatever the context.
@@ -91,7 +93,10 @@ pub fn roles(handles: &[Handle], extent: Extent) -> Vec<Value> {
     for handle in handles {
         places.entry(&handle.place.namespace).or_default().push(handle);
     }
-    places.into_iter().map(|(namespace, handles)| object("Role", namespace, "rules", rules(&handles, extent))).collect()
+    places
+        .into_iter()
+        .map(|(namespace, handles)| object("Role", namespace, "rules", of_plans(&handles, extent).rules()))
+        .collect()
 }
 
 /// Gives a Role of [`roles`] to a ServiceAccount of its namespace.
@@ -112,7 +117,7 @@ fn object(kind: &str, namespace: &str, key: &str, value: Value) -> Value {
     object
 }
 
-fn rules(handles: &[&Handle], extent: Extent) -> Value {
+fn of_plans(handles: &[&Handle], extent: Extent) -> RoleRules {
     let mut rights = RoleRules::default();
     rights.read_pods();
     rights.allow("coordination.k8s.io", "leases", &[Create, Get, List, Update, Delete]);
@@ -122,7 +127,7 @@ fn rules(handles: &[&Handle], extent: Extent) -> Value {
             rights.explain(handle);
         }
     }
-    rights.rules()
+    rights
 }
 
 /// What may be done with each resource, by group and plural.
@@ -188,6 +193,13 @@ impl RoleRules {
         for resource in beside(handle).filter(|resource| resource.kind != "Secret") {
             self.allow_kind(resource, &[List]);
         }
+    }
+
+    fn rights(self) -> BTreeSet<Right> {
+        let rights = |((group, plural), verbs): ((String, String), Vec<Verb>)| {
+            verbs.into_iter().map(move |verb| Right { group: group.clone(), plural: plural.clone(), verb: verb.word() })
+        };
+        self.0.into_iter().flat_map(rights).collect()
     }
 
     /// One rule for all resources of a group with the same verbs.

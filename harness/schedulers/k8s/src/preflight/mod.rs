@@ -10,14 +10,14 @@
 
 mod ask;
 
-pub(crate) use ask::ask;
+pub(crate) use ask::{answers, ask};
 
 use crate::{
     api::{ClusterPlace, QUEUE_LABEL, Quantity, Resource},
     job::Handle,
     launch::gangs,
     plan::role::{Right, beside, needed},
-    quota::{self, QuotaStatus},
+    quota::{self, Demand, QuotaStatus},
 };
 use muster_core::job::scheduler::Finding;
 use muster_text::Value;
@@ -46,7 +46,7 @@ impl Needs {
 }
 
 impl Need {
-    fn of(handle: &Handle) -> Self {
+    pub(crate) fn of(handle: &Handle) -> Self {
         let workload = handle.workload();
         let labels = workload.map(|workload| &workload.manifest["metadata"]["labels"]);
         let gangs = workload.map(gangs).unwrap_or_default().into_iter();
@@ -59,12 +59,55 @@ impl Need {
     }
 
     /// Without plurals: the server says them.
-    fn kinds(&self) -> impl Iterator<Item = Resource> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = Resource> {
         self.workload.iter().chain(&self.beside).map(|kind| Resource { plural: None, ..kind.clone() })
     }
 
-    fn rights(&self) -> BTreeSet<Right> {
+    pub(crate) fn rights(&self) -> BTreeSet<Right> {
         self.workload.as_ref().map(|workload| needed(workload, self.beside.iter())).unwrap_or_default()
+    }
+}
+
+impl Need {
+    /// The `LocalQueue` that it waits in.
+    pub(crate) fn queue(&self) -> Option<&String> {
+        self.queue.as_ref()
+    }
+
+    /// The quotas that have no room for its pods now, though they could have.
+    pub(crate) fn waits_for(&self, answers: &Answers) -> Vec<String> {
+        let quotas = || answers.quotas.iter().filter_map(QuotaStatus::of);
+        let mut full = Vec::new();
+        for (demand, pods) in &self.gangs {
+            let demand = demand.iter().cloned().collect();
+            let may_fit = quotas().filter(|quota| quota::never_fits(quota, &demand, *pods).is_none());
+            full.extend(may_fit.filter_map(|quota| quota::shortage(&quota, &demand, *pods, &Demand::new())));
+        }
+        full.iter().map(ToString::to_string).collect()
+    }
+}
+
+impl Answers {
+    pub(crate) fn no_namespace(&self) -> bool {
+        self.no_namespace
+    }
+
+    pub(crate) fn is_denied(&self, right: &Right) -> bool {
+        self.denied.contains(right)
+    }
+
+    pub(crate) fn quotas(&self) -> impl Iterator<Item = &Value> {
+        self.quotas.iter()
+    }
+
+    /// Queues that admit nothing now, and why.
+    pub(crate) fn stopped_queues(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.stopped_queues.iter()
+    }
+
+    /// Why the server would not say this.
+    pub(crate) fn unasked(&self, topic: Topic) -> Option<&String> {
+        self.unasked.get(&topic)
     }
 }
 
@@ -78,54 +121,96 @@ pub(crate) struct Answers {
     denied: BTreeSet<Right>,
     quotas: Vec<Value>,
     missing_queues: BTreeSet<String>,
+    /// Queues that admit nothing now, and why.
+    stopped_queues: BTreeMap<String, String>,
+    /// What the server would not say, and why.
+    unasked: BTreeMap<Topic, String>,
+}
+
+/// What a problem is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Topic {
+    Kinds,
+    Namespace,
+    Rights,
+    Quota,
+    Queues,
+}
+
+/// What is wrong, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Problem {
+    pub(crate) topic: Topic,
+    pub(crate) what: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Problem {
+    fn new(topic: Topic, what: String, hint: Option<String>) -> Self {
+        Self { topic, what, hint }
+    }
+
+    pub(crate) fn no_namespace(place: &ClusterPlace) -> Self {
+        Self::new(Topic::Namespace, format!("there is no {place}"), Some("create it, or set `namespace`".to_owned()))
+    }
 }
 
 /// What is wrong, and with which plans.
 pub(crate) fn findings(place: &ClusterPlace, needs: &BTreeMap<Need, Vec<usize>>, answers: &Answers) -> Vec<Finding> {
-    let mut found: BTreeMap<(String, Option<String>), Vec<usize>> = BTreeMap::new();
+    let finding = |(Problem { what, hint, .. }, workloads): (Problem, Vec<usize>)| Finding { workloads, what, hint };
+    let mut findings: Vec<Finding> = all_problems(place, needs, answers).into_iter().map(finding).collect();
+    findings.sort_by(|one, other| (&one.workloads, &one.what).cmp(&(&other.workloads, &other.what)));
+    findings
+}
+
+/// Each problem with the plans concerned.
+pub(crate) fn all_problems(
+    place: &ClusterPlace,
+    needs: &BTreeMap<Need, Vec<usize>>,
+    answers: &Answers,
+) -> BTreeMap<Problem, Vec<usize>> {
+    let mut found: BTreeMap<Problem, Vec<usize>> = BTreeMap::new();
     for (need, plans) in needs {
         for problem in problems(place, need, answers) {
             found.entry(problem).or_default().extend(plans);
         }
     }
-    let finding = |((what, hint), mut workloads): ((String, Option<String>), Vec<usize>)| {
-        workloads.sort_unstable();
-        Finding { workloads, what, hint }
-    };
-    let mut findings: Vec<Finding> = found.into_iter().map(finding).collect();
-    findings.sort_by(|one, other| one.workloads.cmp(&other.workloads));
-    findings
+    for plans in found.values_mut() {
+        plans.sort_unstable();
+    }
+    found
 }
 
-/// What is wrong with one need, and what to do.
-fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<(String, Option<String>)> {
+/// What is wrong with one need.
+fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<Problem> {
     let unknown = need.kinds().filter_map(|kind| answers.unknown_kinds.get(&kind));
-    let mut problems: Vec<(String, Option<String>)> = unknown.map(|why| (why.clone(), None)).collect();
+    let mut problems: Vec<Problem> = unknown.map(|why| Problem::new(Topic::Kinds, why.clone(), None)).collect();
     if answers.no_namespace {
         // Neither Roles nor quotas are in it.
-        let what = format!("there is no {place}");
-        problems.push((what, Some("create it, or set `namespace`".to_owned())));
+        problems.push(Problem::no_namespace(place));
         return problems;
     }
     let rights = need.rights();
     let denied: Vec<&Right> = rights.intersection(&answers.denied).collect();
     if !denied.is_empty() {
-        problems.push(missing_rights(place, &denied));
+        let (what, hint) = missing_rights(place, denied);
+        problems.push(Problem::new(Topic::Rights, what, Some(hint)));
     }
     let quotas = || answers.quotas.iter().filter_map(QuotaStatus::of);
     for (demand, pods) in &need.gangs {
         let demand = demand.iter().cloned().collect();
-        problems.extend(quotas().filter_map(|quota| quota::never_fits(&quota, &demand, *pods)).map(|why| (why, None)));
+        let never = quotas().filter_map(|quota| quota::never_fits(&quota, &demand, *pods));
+        problems.extend(never.map(|why| Problem::new(Topic::Quota, why, None)));
     }
     if let Some(queue) = need.queue.as_ref().filter(|queue| answers.missing_queues.contains(*queue)) {
         let what = format!("there is no LocalQueue {queue} in {place}");
-        problems.push((what, Some(format!("create it, or change the label {QUEUE_LABEL}"))));
+        problems.push(Problem::new(Topic::Queues, what, Some(format!("create it, or change the label {QUEUE_LABEL}"))));
     }
     problems
 }
 
 /// `create, delete pods; get pods/log`, and the rules of a Role that grants them.
-fn missing_rights(place: &ClusterPlace, denied: &[&Right]) -> (String, Option<String>) {
+pub(crate) fn missing_rights<'a>(place: &ClusterPlace, denied: impl IntoIterator<Item = &'a Right>) -> (String, String) {
     let mut verbs: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for right in denied {
         verbs.entry((&right.group, &right.plural)).or_default().push(right.verb);
@@ -141,7 +226,7 @@ fn missing_rights(place: &ClusterPlace, denied: &[&Right]) -> (String, Option<St
     let words: Vec<String> = verbs.iter().map(word).collect();
     let rules: Vec<String> = verbs.iter().map(rule).collect();
     let what = format!("rights in {place} are missing: {}", words.join("; "));
-    (what, Some(format!("add to a Role there, or apply what `muster k8s role` prints: {}", rules.join(" "))))
+    (what, format!("add to a Role there, or apply what `muster k8s role` prints: {}", rules.join(" ")))
 }
 
 #[cfg(test)]

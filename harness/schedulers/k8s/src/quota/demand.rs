@@ -104,7 +104,7 @@ fn of_container(container: &Value) -> impl Iterator<Item = (String, Quantity)> {
 }
 
 /// A map of resources; the API server refuses what is not a quantity.
-fn amounts(map: Option<&Value>) -> Demand {
+pub(crate) fn amounts(map: Option<&Value>) -> Demand {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let all = map.and_then(Value::as_object).into_iter().flatten();
     all.filter_map(|(resource, amount)| Some((resource.clone(), text(amount).parse().ok()?))).collect()

@@ -13,7 +13,7 @@ mod demand;
 mod message;
 mod queue;
 
-pub(crate) use demand::{Demand, QuotaStatus, demand, never_fits, shortage};
+pub(crate) use demand::{Demand, QuotaStatus, amounts, demand, never_fits, shortage};
 pub(crate) use message::read;
 pub(crate) use queue::{Reservations, WaitQueue};
 

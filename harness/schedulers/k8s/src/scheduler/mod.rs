@@ -1,5 +1,6 @@
 //! The scheduler of Kubernetes partitions: implements the trait `Scheduler` with the other directories.
 
+mod doctor;
 mod scope;
 
 use crate::{
@@ -24,10 +25,11 @@ use muster_core::{
     job::{
         descriptor::Harness,
         handle::JobHandle,
-        inventory::{Inventory, Lease, Removed, Scope},
+        inventory::{Examined, Inventory, Lease, Removed, Scope},
         scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler},
         workload::Workload,
     },
+    probe::Probe,
 };
 use muster_text::{Value, diagnostic::Diagnostic};
 use parking_lot::Mutex;
@@ -178,6 +180,10 @@ impl Scheduler for Kubernetes {
 
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         Box::pin(self.look_ahead(workloads))
+    }
+
+    fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
+        self.questions(examined)
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {

@@ -1,6 +1,7 @@
 //! How a cluster is set up: `scontrol show config`, `scontrol -o show partition`.
 
 use super::expand;
+use muster_text::time::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
 /// What is read of the configuration.
@@ -22,10 +23,7 @@ impl Default for Config {
 
 /// `MinJobAge               = 300 sec`
 pub(crate) fn config(text: &str) -> Config {
-    let value = |key: &str| {
-        let pairs = text.lines().filter_map(|line| line.split_once('='));
-        pairs.map(|(name, value)| (name.trim(), value.trim())).find(|(name, _)| *name == key).map(|(_, value)| value)
-    };
+    let value = |key| value(text, key);
     let seconds = |key| Some(Duration::from_secs(value(key)?.split_whitespace().next()?.parse().ok()?));
     let usual = Config::default();
     Config {
@@ -33,6 +31,30 @@ pub(crate) fn config(text: &str) -> Config {
         min_job_age: seconds("MinJobAge").unwrap_or(usual.min_job_age),
         kill_wait: seconds("KillWait").unwrap_or(usual.kill_wait),
     }
+}
+
+/// What a cluster says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct About {
+    pub version: Option<String>,
+    pub cluster: Option<String>,
+    /// What time it is at the controller.
+    pub now: Option<Timestamp>,
+}
+
+/// `Configuration data as of 1795331057`, `SLURM_VERSION = 24.11.5`, `ClusterName = main`
+pub(crate) fn about(text: &str) -> About {
+    let seconds = text.lines().find_map(|line| line.strip_prefix("Configuration data as of ")?.trim().parse::<i64>().ok());
+    About {
+        version: value(text, "SLURM_VERSION").map(str::to_owned),
+        cluster: value(text, "ClusterName").map(str::to_owned),
+        now: seconds.map(|seconds| Timestamp(seconds.saturating_mul(1_000_000))),
+    }
+}
+
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    pairs.map(|(name, value)| (name.trim(), value.trim())).find(|(name, _)| *name == key).map(|(_, value)| value)
 }
 
 /// A partition.
@@ -96,6 +118,14 @@ mod tests {
             assert_eq!(config(&text(kind)), Config { accounting, min_job_age: two, kill_wait: two }, "{kind}");
         }
         assert_eq!(config(""), Config::default());
+    }
+
+    #[test]
+    fn the_configuration_says_which_cluster_it_is_and_what_time() {
+        let text = "Configuration data as of 1795331057\nClusterName             = main\nSLURM_VERSION           = 24.11.5\n";
+        let (version, cluster) = (Some("24.11.5".to_owned()), Some("main".to_owned()));
+        assert_eq!(about(text), About { version, cluster, now: Some(Timestamp(1_795_331_057_000_000)) });
+        assert_eq!(about("Configuration data as of 2026-11-25T08:00:00\n"), About::default());
     }
 
     #[test]

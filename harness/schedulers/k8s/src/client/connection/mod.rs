@@ -52,6 +52,25 @@ pub(in crate::client) async fn config(place: &ClusterPlace) -> Result<Config, Co
     Ok(config)
 }
 
+/// How a place is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// `https://k.example.org:6443`
+    pub(crate) server: String,
+    /// The proxy on the way, without its password.
+    pub(crate) proxy: Option<String>,
+}
+
+/// How a place is reached, as the kubeconfig and the environment say.
+pub(crate) async fn route(place: &ClusterPlace) -> Result<Route, ConnectError> {
+    let config = config(place).await?;
+    let shown = |uri: &http::Uri| {
+        let port = uri.port_u16().map_or_else(String::new, |port| format!(":{port}"));
+        format!("{}://{}{port}", uri.scheme_str().unwrap_or("https"), uri.host().unwrap_or_default())
+    };
+    Ok(Route { server: shown(&config.cluster_url), proxy: config.proxy_url.as_ref().map(shown) })
+}
+
 /// A program that failed may succeed the next time.
 fn error_passes(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Auth(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_)))

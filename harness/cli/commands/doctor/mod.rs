@@ -1,0 +1,144 @@
+//! `muster doctor`: what would keep the selected checks from running, asked before anything is launched. It changes nothing.
+//!
+//! ```text
+//! machine   the questions about this machine: limits, folders, database
+//! ask       asks the questions of a part one after the other, each within its limit
+//! ```
+//! The questions about a partition are its scheduler's own: [`Scheduler::probes`].
+
+mod ask;
+mod machine;
+
+use crate::{
+    args::{Cli, DoctorArgs},
+    commands::session::plan,
+    inputs::selection::{self, Depth},
+    settings::Places,
+    terminal::Terminal,
+    wiring::{self, secrets},
+};
+use ask::Asker;
+use futures_util::{StreamExt, stream};
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::adjust::Adjustments,
+    site::{Partition, System},
+};
+use muster_core::{
+    decisions::pipeline::EXIT_USAGE,
+    job::{
+        inventory::{Examined, Workloads},
+        scheduler::Scheduler,
+        workload::Workload,
+    },
+    probe::{Level, Probed},
+};
+use muster_report::doctor::{self, Part};
+use muster_session::runtime;
+use muster_text::diagnostic;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The exit code if something is wrong.
+const EXIT_ERRORS: u8 = 1;
+
+/// A scheduler, or why it cannot be connected to.
+type Connected = Result<Arc<dyn Scheduler>, String>;
+
+/// What is examined.
+struct Patient {
+    system: Arc<System>,
+    cases: Vec<TestCase>,
+    adjustments: Adjustments,
+}
+
+pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let Some(patient) = patient(cli, terminal)? else { return Ok(EXIT_USAGE) };
+    let places = Places::of(cli);
+    let secrets = secrets::of(cli);
+    let printed = |mut text: String| {
+        secrets.hide(&mut text);
+        terminal.print(&text);
+    };
+    let screen = terminal.screen();
+    let asker = Asker::new(terminal);
+    let connections = patient.connections();
+    let runtime = runtime::build()?;
+    let parts = runtime.block_on(async {
+        let here = async { Part { partition: None, found: asker.ask("this machine", machine::questions(&places)).await } };
+        // All at once, and printed in their order.
+        let of_partitions = patient.system.partitions.iter().map(|partition| patient.part(partition, &connections, &asker));
+        let partitions = stream::iter(of_partitions).buffered(patient.system.partitions.len().max(1));
+        let mut all = Box::pin(stream::once(here).chain(partitions));
+        let mut parts = Vec::new();
+        while let Some(part) = all.next().await {
+            if !args.json {
+                printed(doctor::part(&part, &screen));
+            }
+            parts.push(part);
+        }
+        parts
+    });
+    printed(if args.json { doctor::json(&patient.system.name, &parts)? } else { doctor::summary(&parts, &screen) });
+    Ok(if doctor::worst(&parts) == Level::Error { EXIT_ERRORS } else { 0 })
+}
+
+/// The selected partitions, and if checks are named, the selected cases. `None`: there are mistakes in files, or no case is selected,
+/// and that was said.
+fn patient(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Patient>> {
+    if cli.files.checkpath.is_empty() {
+        let site = selection::site(&cli.files, terminal.live)?;
+        let wrong: Vec<_> = site.system.partitions.iter().flat_map(|partition| partition.wrong_options()).collect();
+        if !wrong.is_empty() {
+            anyhow::bail!("{}", diagnostic::render(&wrong, &site.sites.sources, terminal.live).trim_end().to_owned());
+        }
+        return Ok(Some(Patient { system: site.system, cases: Vec::new(), adjustments: Adjustments::default() }));
+    }
+    let selection = selection::select(cli, Depth::Every, terminal.live)?;
+    terminal.diagnostics(&selection.diagnostics, &selection.sources);
+    if selection.has_errors() || selection.report_if_empty(terminal) != 0 {
+        return Ok(None);
+    }
+    let adjustments = plan::adjustments(cli, &selection, terminal)?;
+    Ok(Some(Patient { system: selection.system, cases: selection.cases, adjustments }))
+}
+
+impl Patient {
+    /// One connection for all partitions of a scheduler.
+    fn connections(&self) -> BTreeMap<&'static str, Connected> {
+        let harness = wiring::harness();
+        let mut connections = BTreeMap::new();
+        for named in self.system.partitions.iter().map(|partition| partition.scheduler) {
+            let connect = || (named.connect)(&harness).map_err(|error| error.to_string());
+            connections.entry(named.own_name()).or_insert_with(connect);
+        }
+        connections
+    }
+
+    async fn part(&self, partition: &Partition, connections: &BTreeMap<&'static str, Connected>, asker: &Asker) -> Part {
+        let title = format!("{}:{}", self.system.name, partition.name);
+        let found = match connections.get(partition.scheduler.own_name()) {
+            None => Vec::new(),
+            Some(Err(why)) => vec![Probed::error("scheduler", why.clone(), None)],
+            Some(Ok(scheduler)) => {
+                let is_here = |case: &&TestCase| case.name.partition == partition.name;
+                let workloads = Rendered { cases: self.cases.iter().filter(is_here).collect(), adjustments: &self.adjustments };
+                let examined = Examined { options: &partition.sched_options, workloads: &workloads };
+                asker.ask(&title, scheduler.probes(examined)).await
+            }
+        };
+        Part { partition: Some((title, partition.scheduler.name.to_owned())), found }
+    }
+}
+
+/// The cases of a partition, rendered one after the other.
+struct Rendered<'a> {
+    cases: Vec<&'a TestCase>,
+    adjustments: &'a Adjustments,
+}
+
+impl Workloads for Rendered<'_> {
+    fn all(&self) -> Box<dyn Iterator<Item = Workload> + Send + '_> {
+        let rendered = self.cases.iter().filter_map(|case| self.adjustments.rehearsed(case));
+        Box::new(rendered.filter(|rendered| rendered.skip.is_none()).map(|rendered| rendered.workload))
+    }
+}

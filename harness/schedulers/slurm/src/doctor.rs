@@ -1,0 +1,205 @@
+//! The questions of `muster doctor`: whether the controller answers and what it is, which partitions take jobs, and what `preflight`
+//! finds. A cluster that does not answer the first is asked nothing more.
+
+use crate::{
+    answers::{
+        nodes::Node,
+        settings::{About, Partition, about, config},
+    },
+    plan::{Handle, Place},
+    poll::Cluster,
+    scheduler::Slurm,
+};
+use futures_util::future::join_all;
+use muster_core::{
+    error::{Class, SchedulerError, chain},
+    job::{
+        inventory::Examined,
+        scheduler::{Scheduler, asked_by_preflight},
+    },
+    probe::{self, Probe, Probed},
+};
+use muster_host::clock;
+use muster_text::time::Timestamp;
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The clusters that have answered, each with the partitions that jobs name: none is the default one.
+type Reached = BTreeMap<Place, BTreeSet<Option<String>>>;
+
+pub(crate) fn questions<'a>(slurm: &'a Slurm, examined: Examined<'a>) -> Vec<Probe<'a>> {
+    let reached = Arc::new(Mutex::new(Reached::new()));
+    let (first, second, third) = (Arc::clone(&reached), Arc::clone(&reached), reached);
+    vec![
+        Probe::new("slurmctld", async move {
+            let (found, reached) = contact(slurm, examined).await;
+            *first.lock() = reached;
+            found
+        }),
+        Probe::new("partitions", async move {
+            let reached = second.lock().clone();
+            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&slurm.cluster(&place), &names).await });
+            join_all(asked).await.concat()
+        }),
+        Probe::new("cases", async move {
+            let has_answered = !third.lock().is_empty();
+            if has_answered { asked_by_preflight(slurm, examined).await } else { Vec::new() }
+        }),
+    ]
+}
+
+/// Which clusters the jobs are for, and what these say of themselves. Without a job it is the one of this machine.
+async fn contact(slurm: &Slurm, examined: Examined<'_>) -> (Vec<Probed>, Reached) {
+    let mut places = Reached::new();
+    for job in examined.workloads.all().filter_map(|workload| slurm.plan(&workload).ok()) {
+        if let Ok(handle) = Handle::of(&job) {
+            places.entry(handle.place.clone()).or_default().insert(handle.partition.clone());
+        }
+    }
+    if places.is_empty() {
+        places.insert(Place::default(), BTreeSet::new());
+    }
+    let (mut found, mut reached) = (Vec::new(), Reached::new());
+    for (place, names) in places {
+        let cluster = slurm.cluster(&place);
+        match cluster.answer("scontrol", &["show", "config"]).await {
+            Ok(text) => {
+                let about = about(&text);
+                found.push(Probed::fine("slurmctld", title(&about)));
+                found.push(skew(about.now, clock::now()));
+                found.push(accounting(&cluster, config(&text).accounting).await);
+                reached.insert(place, names);
+            }
+            Err(error) => found.push(away(&error)),
+        }
+    }
+    (found, reached)
+}
+
+fn title(About { version, cluster, .. }: &About) -> String {
+    let version = version.as_deref().unwrap_or("of an unknown version");
+    let cluster = cluster.as_ref().map_or_else(String::new, |cluster| format!(", cluster {cluster}"));
+    format!("Slurm {version}{cluster}")
+}
+
+fn away(error: &SchedulerError) -> Probed {
+    let hint = match error.class {
+        Class::Config => "load the module that has Slurm's commands, or run Muster on a login node",
+        _ => "ask `scontrol ping`; sessions wait for it, and start nothing",
+    };
+    Probed::error("slurmctld", chain(error), Some(hint.to_owned()))
+}
+
+fn skew(there: Option<Timestamp>, here: Timestamp) -> Probed {
+    let ahead = there.map(|there| there.0.saturating_sub(here.0) / 1_000_000);
+    probe::clock(ahead, "slurmctld", "credentials")
+}
+
+async fn accounting(cluster: &Cluster, is_on: bool) -> Probed {
+    if !is_on {
+        return Probed::fine("accounting", "off: how a job has ended is read from its exit file, and from squeue");
+    }
+    // Of no job: whether it answers.
+    match cluster.answer("sacct", &["-n", "-X", "-P", "-o", "JobID", "--name", "rfm-doctor"]).await {
+        Ok(_) => Probed::fine("accounting", "sacct answers"),
+        Err(error) => {
+            let hint = "cases run, and less is known of jobs that leave no exit file: look at slurmdbd";
+            Probed::warning("accounting", chain(&error), Some(hint.to_owned()))
+        }
+    }
+}
+
+/// The partitions that jobs name, or all of them if there is no job.
+async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<Probed> {
+    let all = match cluster.partitions().await {
+        Ok(all) => all,
+        Err(error) => return vec![Probed::error("partitions", chain(&error), None)],
+    };
+    let is_named = |partition: &Partition| {
+        let is = |name: &Option<String>| match name {
+            // Jobs name several, of which one takes them. One that is not there is found for its cases.
+            Some(names) => names.split(',').any(|name| name.trim() == partition.name),
+            None => partition.is_default,
+        };
+        names.is_empty() || names.iter().any(is)
+    };
+    let mut found = Vec::new();
+    for partition in all.iter().filter(|partition| is_named(partition)) {
+        found.push(match cluster.nodes(Some(&partition.name)).await {
+            Ok(nodes) => takes_jobs(partition, &nodes),
+            Err(error) => Probed::warning("partition", format!("{}: {}", partition.name, chain(&error)), None),
+        });
+    }
+    if found.is_empty() && names.is_empty() {
+        found.push(Probed::error("partitions", "there is none that you may use", Some("ask for the right to one".to_owned())));
+    }
+    found
+}
+
+/// Whether a partition takes jobs now, and on how many nodes.
+fn takes_jobs(partition: &Partition, nodes: &[Node]) -> Probed {
+    let available = nodes.iter().filter(|node| node.is_available(false)).count();
+    let what = format!("{} is {}, {available} of {} node(s) take jobs", partition.name, partition.state, nodes.len());
+    let away = nodes.iter().find(|node| !node.is_available(false)).map(Node::line);
+    let hint = |what: &str| {
+        let first = away.as_ref().map_or_else(String::new, |line| format!("; the first that does not: {line}"));
+        Some(format!("{what}{first}"))
+    };
+    match (&*partition.state, available) {
+        ("UP", 1..) => Probed::fine("partition", what),
+        ("UP", 0) => Probed::warning("partition", what, hint("its cases wait for a node: see `sinfo -R`")),
+        _ => Probed::error("partition", what, hint("take another partition, or ask when it is up")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answers::nodes;
+
+    fn line(probed: &Probed) -> String {
+        let hint = probed.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
+        format!("{} {}: {}{hint}", probed.level, probed.topic, probed.what)
+    }
+
+    #[test]
+    fn a_partition_takes_jobs_if_it_is_up_and_has_a_node() {
+        let said = |state: &str, nodes: &str| {
+            let partition = Partition { name: "main".into(), state: state.into(), ..Partition::default() };
+            line(&takes_jobs(&partition, &nodes::parse(nodes)))
+        };
+        let (good, bad) = ("n1|idle|a|main|none|\n", "n2|idle+drain|a|main|bad gpu|\n");
+        let rows = [
+            ("UP", format!("{good}{bad}"), "ok partition: main is UP, 1 of 2 node(s) take jobs"),
+            (
+                "UP",
+                bad.to_owned(),
+                "warning partition: main is UP, 0 of 1 node(s) take jobs (its cases wait for a node: see `sinfo -R`; the first that does not: n2 idle+drain (bad gpu))",
+            ),
+            (
+                "DOWN",
+                good.to_owned(),
+                "error partition: main is DOWN, 1 of 1 node(s) take jobs (take another partition, or ask when it is up)",
+            ),
+        ];
+        for (state, nodes, expected) in rows {
+            assert_eq!(said(state, &nodes), expected);
+        }
+    }
+
+    #[test]
+    fn a_controller_that_is_away_says_what_to_do() {
+        let away = |class, what: &str| line(&away(&SchedulerError::plain(class, what)));
+        assert_eq!(
+            away(Class::Config, "scontrol is not on the PATH: module load slurm?"),
+            "error slurmctld: scontrol is not on the PATH: module load slurm? (load the module that has Slurm's commands, or run Muster on a login node)"
+        );
+        assert_eq!(
+            away(Class::Outage, "scontrol: Unable to contact slurm controller"),
+            "error slurmctld: scontrol: Unable to contact slurm controller (ask `scontrol ping`; sessions wait for it, and start nothing)"
+        );
+    }
+}

@@ -1,0 +1,152 @@
+//! `muster doctor` against an API server of `tests/fake-api`: what it says, its exit code, and how long it waits.
+
+use crate::{
+    k8s::preflight::{CHECK, SITE, kubeconfig_of},
+    sandbox::{Ended, Sandbox},
+};
+use muster_fake_api::FakeApi;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use std::{
+    net::TcpListener,
+    os::unix::process::ExitStatusExt,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::runtime::Runtime;
+
+struct Ground {
+    api: FakeApi,
+    sandbox: Sandbox,
+    _runtime: Runtime,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let api = runtime.block_on(FakeApi::start()).expect("a server");
+        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" }, "status": {
+            "conditions": [{ "type": "Ready", "status": "True" }], "allocatable": { "cpu": "8", "memory": "32Gi", "pods": "110" } } });
+        api.insert("", node).expect("a known kind");
+        let ground = Self { api, sandbox: Sandbox::with_check(CHECK), _runtime: runtime };
+        ground.sandbox.write("site.yaml", SITE);
+        ground
+    }
+
+    fn doctor(&self, args: &[&str]) -> Ended {
+        let mut command = self.sandbox.command(&[&["-C", "site.yaml", "-c", "check.yaml"], args, &["doctor"]].concat());
+        command.env("KUBECONFIG", self.api.kubeconfig()).env_remove("KUBERNETES_SERVICE_HOST");
+        self.sandbox.ended(&command.output().expect("the binary runs"))
+    }
+
+    /// The lines about partitions: those about this machine differ everywhere.
+    fn of_partitions(&self, ended: &Ended) -> String {
+        let (_, text) = ended.stdout.split_once("\nsite:").expect("a partition");
+        let (text, _) = text.rsplit_once('\n').and_then(|(text, _)| text.rsplit_once('\n')).expect("a summary");
+        format!("site:{text}").replace(&self.api.url(), "[SERVER]").replace("59m59s", "1h").replace("59m58s", "1h")
+    }
+}
+
+const HERE: [&str; 4] = ["--system", "site:here", "-n", "pod"];
+
+#[test]
+fn a_cluster_on_which_all_is_well_has_a_line_for_each_thing_that_was_looked_at() {
+    let ground = Ground::new();
+    let ended = ground.doctor(&HERE);
+    insta::assert_snapshot!(ground.of_partitions(&ended));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
+    let machine = ended.stdout.lines().take(7).map(|line| line.split(": ").next().unwrap_or_default()).collect::<Vec<_>>();
+    assert!(
+        machine[0] == "this machine" && machine[4].ends_with("  database") && machine[6].ends_with("  output"),
+        "{machine:?}"
+    );
+    assert!(ground.api.requests().iter().all(|request| request.method == "GET" || request.has("reviews")), "it creates nothing");
+}
+
+#[test]
+fn a_missing_right_a_full_quota_and_a_wrong_clock_are_named_with_what_to_do() {
+    let ground = Ground::new();
+    ground.api.deny("create", "pods");
+    ground.api.deny("list", "events");
+    ground.api.deny("list", "nodes");
+    ground.api.clock_ahead(3600);
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "compute"}, "spec": {"hard": {"limits.cpu": "8"}},
+        "status": {"hard": {"limits.cpu": "8"}, "used": {"limits.cpu": "8"}}});
+    ground.api.insert("default", quota).expect("a known kind");
+    let ended = ground.doctor(&["--system", "site:here", "-n", "pod|large|unknown"]);
+    insta::assert_snapshot!(ground.of_partitions(&ended));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}
+
+#[test]
+fn warnings_alone_are_no_failure() {
+    let ground = Ground::new();
+    ground.api.deny("list", "events");
+    let ended = ground.doctor(&HERE);
+    assert!(ended.stdout.contains("  warning  rights: rights in namespace default"), "{}", ended.stdout);
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+}
+
+#[test]
+fn every_partition_is_examined_with_or_without_checks_and_programs_get_an_object() {
+    let ground = Ground::new();
+    let mut command = ground.sandbox.command(&["-C", "site.yaml", "doctor", "--json"]);
+    command.env("KUBECONFIG", ground.api.kubeconfig()).env_remove("KUBERNETES_SERVICE_HOST");
+    let ended = ground.sandbox.ended(&command.output().expect("the binary runs"));
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let found: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    assert_eq!((&found["system"], &found["level"]), (&json!("site"), &json!("error")));
+    let findings = found["findings"].as_array().expect("findings");
+    let namespace = findings.iter().find(|finding| finding["topic"] == "namespace" && finding["level"] == "error");
+    let expected = json!({ "partition": "site:nowhere", "scheduler": "k8s", "topic": "namespace", "level": "error",
+        "what": "there is no namespace nowhere (context fake)", "hint": "create it, or set `namespace`" });
+    assert_eq!(namespace, Some(&expected));
+    assert!(findings.iter().any(|finding| finding["partition"].is_null() && finding["topic"] == "stage"), "{findings:?}");
+}
+
+#[test]
+fn mistakes_in_files_and_an_empty_selection_are_bad_usage() {
+    let ground = Ground::new();
+    let none = ground.doctor(&["--system", "site", "-n", "nothing-of-this"]);
+    assert_eq!((none.code, &*none.stdout), (Some(2), ""), "{}", none.stderr);
+    ground.sandbox.write("site.yaml", "name: site\npartitions: 7\n");
+    let broken = ground.doctor(&["--system", "site"]);
+    assert_eq!((broken.code, &*broken.stdout), (Some(2), ""), "{}", broken.stderr);
+}
+
+/// A server that takes connections, and answers none.
+fn silent(sandbox: &Sandbox, server: &TcpListener) -> Command {
+    sandbox.write("site.yaml", SITE).write("kubeconfig", &kubeconfig_of(server));
+    let mut command = sandbox.command(&["-C", "site.yaml", "-c", "check.yaml", "-n", "pod", "--system", "site:here", "doctor"]);
+    command.env("KUBECONFIG", sandbox.path("kubeconfig")).env("NO_PROXY", "*").env_remove("KUBERNETES_SERVICE_HOST");
+    command
+}
+
+#[test]
+fn a_silent_server_is_given_up_within_seconds_and_a_line_says_what_is_waited_for() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox = Sandbox::with_check(CHECK);
+    let mut command = silent(&sandbox, &server);
+    let started = Instant::now();
+    let ended = sandbox.ended(&command.output().expect("the binary runs"));
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert!(ended.stderr.contains("site:here: waiting for an answer about cluster, 10 s at most"), "{}", ended.stderr);
+    let expected =
+        "  error    cluster: http://[ADDRESS], namespace default (context silent): no answer within 8 s (look at the address";
+    let text = ended.stdout.replace(&server.local_addr().expect("an address").to_string(), "[ADDRESS]");
+    assert!(text.contains(expected) && !text.contains("rights"), "{text}");
+}
+
+#[test]
+fn an_interrupt_ends_it_at_once() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox = Sandbox::with_check(CHECK);
+    let mut child = silent(&sandbox, &server).spawn().expect("the binary runs");
+    thread::sleep(Duration::from_secs(2));
+    let started = Instant::now();
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
+    let status = child.wait().expect("its end");
+    assert_eq!((status.signal(), started.elapsed() < Duration::from_secs(2)), (Some(2), true), "{status:?}");
+}
