@@ -99,6 +99,7 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
     let cli: &Cli = &parsed.cli;
     settings::use_file_mode(cli, None);
     match &cli.command {
+        Some(Command::Init(args)) => commands::init::init(args, &cli.files.schedulers, terminal),
         Some(Command::Doctor(args)) => commands::doctor::doctor(cli, *args, terminal),
         Some(Command::Config { what: ConfigCommand::Show }) => commands::inspect::config::show(parsed, terminal),
         Some(Command::Results { what }) => commands::inspect::results::run(cli, what, terminal),

@@ -1,4 +1,4 @@
-//! `muster check ...`: what an author of checks needs.
+//! `muster init`, `muster check ...`: what an author of checks needs.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -68,4 +68,44 @@ pub enum LintFormat {
     Text,
     /// A JSON list.
     Json,
+}
+
+/// `muster init ...`
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Exit codes: 0 both files were written; 2 bad usage, or one of them is there already.")]
+pub struct InitArgs {
+    /// The folder that gets site-config/NAME.yaml and checks/hello/hello.check.yaml
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// For which scheduler [default: those that this machine has]
+    #[arg(long)]
+    pub scheduler: Option<String>,
+    /// What the system is called [default: the name of this host]
+    #[arg(long = "site-name", value_name = "NAME")]
+    pub site_name: Option<String>,
+    /// The context of the kubeconfig [default: the current one]
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The namespace [default: that of the context]
+    #[arg(long, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// An option of the partition, as in partition=gpu or account=proj [repeatable]
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub option: Vec<String>,
+}
+
+impl InitArgs {
+    /// The options that are given, by name.
+    ///
+    /// # Errors
+    /// One without a `=`.
+    pub fn options(&self) -> anyhow::Result<Vec<(&str, &str)>> {
+        let named = [("context", &self.context), ("namespace", &self.namespace)];
+        let mut all: Vec<(&str, &str)> = named.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
+        for option in &self.option {
+            let pair = option.split_once('=');
+            all.push(pair.ok_or_else(|| anyhow::anyhow!("--option {option}: write KEY=VALUE"))?);
+        }
+        Ok(all)
+    }
 }

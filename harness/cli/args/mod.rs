@@ -13,7 +13,7 @@ mod reports;
 mod results;
 mod rounds;
 
-pub use author::{CheckCommand, FmtArgs, LintArgs, LintFormat, NewArgs};
+pub use author::{CheckCommand, FmtArgs, InitArgs, LintArgs, LintFormat, NewArgs};
 pub use convert::ConvertArgs;
 pub use dash::{is_dash, takes_stdout};
 pub use file::{FileSetting, settings as file_settings};
@@ -83,6 +83,8 @@ pub struct Cli {
 /// What users come to do, one command each. A test runs those that need no cluster.
 const EXAMPLES: &str = "\
 Examples:
+  A site file and a first check for this machine:
+    muster init
   What would keep the checks from running:
     muster -c checks/ doctor
   What would run, and where:
@@ -131,6 +133,8 @@ impl Cli {
 /// Commands beside the actions.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
+    /// Write a site file and a first check for this machine
+    Init(InitArgs),
     /// Look for what would keep the selected checks from running
     ///
     /// Of each partition: versions, rights, quotas, queues, room and clocks; of this machine: limits, folders and the database.

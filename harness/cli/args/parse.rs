@@ -201,6 +201,7 @@ fn of_its_source(
 
 /// The global flags that mean something to a command: the others are not in its help.
 const OF_COMMANDS: &[(&[&str], &[&str])] = &[
+    (&["init"], &["nocolor"]),
     (&["doctor"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "nocolor"]),
     (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
     (&["results"], &["db", "file_mode", "nocolor"]),

@@ -10,6 +10,7 @@ partitions:
   - { name: k8s, scheduler: k8s, environs: [default] }
   - { name: ipu, scheduler: ipu, environs: [default] }
   - { name: ec2, scheduler: ec2, environs: [default] }
+  - { name: slurm, scheduler: slurm, environs: [default] }
   - { name: fake, scheduler: fake, environs: [default] }
 environments: [{ name: default }]
 ";
@@ -23,7 +24,7 @@ fn ok(ended: &Ended) -> &str {
 fn a_new_check_loads_lists_is_in_order_and_passes_at_once() {
     let sandbox = Sandbox::new();
     sandbox.write("site-config/all.yaml", SITE);
-    for scheduler in ["local", "k8s", "ipu", "ec2", "fake"] {
+    for scheduler in ["local", "k8s", "ipu", "ec2", "slurm", "fake"] {
         ok(&sandbox.muster(&["check", "new", "--scheduler", scheduler, &format!("checks/my-{scheduler}")]));
         let path = format!("checks/my-{scheduler}/my-{scheduler}.check.yaml");
         let list = sandbox.muster(&["-c", &path, "--system", "all", "-l=C"]);

@@ -4,6 +4,7 @@ mod author;
 mod bad_input;
 mod facts;
 mod files;
+mod init;
 mod listing;
 mod mistakes;
 mod reference_files;

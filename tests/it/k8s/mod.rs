@@ -2,6 +2,7 @@
 
 mod doctor;
 mod dry_run;
+mod first_steps;
 mod open_files;
 mod preflight;
 mod proxy;

@@ -6,7 +6,7 @@ mod new;
 
 pub use fmt::fmt;
 pub use lint::lint;
-pub use new::new;
+pub use new::{new, starter};
 
 use crate::args::Cli;
 use std::path::PathBuf;

@@ -32,7 +32,7 @@ pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyho
 }
 
 /// What is the same for all, around what is the scheduler's own.
-fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
+pub fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
     let starters = schedulers.all().iter().flat_map(|descriptor| descriptor.starters);
     let own = starters.filter(|(name, _)| *name == scheduler).map(|(_, text)| *text);
     [include_str!("starters/head.yaml")].into_iter().chain(own).chain([include_str!("starters/tail.yaml")]).collect()

@@ -55,6 +55,8 @@ pub struct Descriptor {
     pub keep_status: &'static str,
     /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
     pub starters: &'static [(&'static str, &'static str)],
+    /// The options of a partition on this machine, if that has what this scheduler needs. For `muster init`; it asks no server.
+    pub found: fn() -> Option<Vec<(&'static str, String)>>,
     /// The keys of a handle in which no secret is masked before it is stored, as paths: `objects.*.name`. By them a job that runs is
     /// found, watched and removed; all others are what a later launch needs.
     pub never_masked: &'static [&'static str],
@@ -197,6 +199,7 @@ impl Descriptor {
         launchers: Launchers::NONE,
         keep_status: stage_folder::KEEP_STATUS,
         starters: &[],
+        found: || None,
         never_masked: &[],
         files: Files::Unused,
         in_containers: false,

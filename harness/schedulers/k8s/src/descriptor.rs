@@ -33,6 +33,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         Key::of::<String>("context", "Context of the kubeconfig. Default: the partition's, else the current one."),
         Key::of::<Spanned<String>>("k8s_resource", "The resource of the workload, if its kind does not determine it: `ipujob`."),
     ],
+    found,
     documents: &[plan::CONFIG],
     is_text: manifest::is_text,
     own_options: &["namespace", "context", "k8s_resource"],
@@ -128,6 +129,14 @@ pub static SCHEDULER: Descriptor = Descriptor {
 /// Whether a partition with this scheduler runs on Kubernetes: for commands about clusters alone.
 pub fn is_kubernetes(descriptor: &Descriptor) -> bool {
     ptr::eq(descriptor, &raw const SCHEDULER)
+}
+
+/// The current context of the kubeconfig, or the pod that Muster runs in.
+fn found() -> Option<Vec<(&'static str, String)>> {
+    let contexts = Contexts::load().ok().filter(|contexts| !contexts.is_empty())?;
+    let place = contexts.place(None, None).ok()?;
+    let context = place.context.map(|context| ("context", context));
+    Some(context.into_iter().chain([("namespace", place.namespace)]).collect())
 }
 
 /// The context and the namespace of checks that name none.

@@ -81,6 +81,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     node_states: &["all", "avail", "idle"],
     complete_processor: Some(detect::complete),
     connect,
+    found: || Some(Vec::new()),
     look: Some(connect),
     is_here: true,
     ..Descriptor::NONE

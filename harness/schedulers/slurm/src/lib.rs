@@ -113,6 +113,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ],
     settings,
     connect: |harness| Ok(Arc::new(Slurm::new(harness))),
+    found: || command::is_installed().then(Vec::new),
     look: Some(|harness| Ok(Arc::new(Slurm::new(harness)))),
     planner: Some(|harness| Ok(Arc::new(Slurm::new(harness)))),
     ..Descriptor::NONE

@@ -230,6 +230,11 @@ fn located(program: &'static str, path: Option<&OsString>) -> PathBuf {
     folders.map(|folder| folder.join(program)).find(is_program).unwrap_or_else(|| program.into())
 }
 
+/// Whether this machine has Slurm's commands.
+pub(crate) fn is_installed() -> bool {
+    located("sbatch", std::env::var_os("PATH").as_ref()).is_absolute()
+}
+
 /// A process group that is killed unless its leader was reaped.
 struct Group(Option<Pid>);
 

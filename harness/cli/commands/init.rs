@@ -1,0 +1,154 @@
+//! `muster init`: a site file with what this machine has, and a first check that runs there. It asks no server, and overwrites nothing.
+
+use crate::{
+    args::InitArgs,
+    commands::check::starter,
+    terminal::{Terminal, unwritten::Written},
+};
+use anyhow::{Context, anyhow, bail};
+use muster_core::job::descriptor::{NamedScheduler, Schedulers};
+use muster_text::{Value, diagnostic::did_you_mean, shell::quote};
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    path::Path,
+};
+
+/// A partition, with the options that were found or given.
+struct Planned<'a> {
+    scheduler: NamedScheduler,
+    options: Vec<(&'a str, String)>,
+}
+
+pub fn init(args: &InitArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = match &args.site_name {
+        Some(name) if is_name(name) => name.clone(),
+        Some(name) => bail!("--site-name {name}: use letters, digits, `_` and `-`, a letter or digit first"),
+        None => name_of(&host),
+    };
+    let planned = planned(args, schedulers)?;
+    let first = planned.iter().find(|planned| planned.scheduler.is_cluster).or_else(|| planned.first());
+    let first = first.map(|planned| planned.scheduler.name).context("there is no scheduler")?;
+    let folder = args.folder.strip_prefix(".").unwrap_or(&args.folder);
+    let (site, checks) = (folder.join("site-config").join(format!("{name}.yaml")), folder.join("checks"));
+    let check = checks.join("hello").join("hello.check.yaml");
+    let shown = quote(&check.to_string_lossy());
+    let text = starter(first, schedulers).replace("NAME", "hello").replace("PATH", &shown);
+    write_both([(&site, &site_file(&name, &host, &planned)), (&check, &text)])?;
+    let partitions: Vec<&str> = planned.iter().map(|planned| planned.scheduler.name).collect();
+    let (checks, site, check) = (quote(&checks.to_string_lossy()), site.display(), check.display());
+    terminal.print(&format!(
+        "{site}: system `{name}`, with the partitions {}\n{check}: a first check, for `{first}`\n\nNext:\n  \
+         muster -c {checks} doctor       what would keep it from running\n  \
+         muster -c {checks} -lC          what would run, and where\n  \
+         muster -c {checks} --dry-run    what would be launched\n  \
+         muster -c {checks} -r           run it\n",
+        partitions.join(", "),
+    ));
+    Ok(0)
+}
+
+/// What this machine has, or the scheduler that is named. An option is for those that have one of its name.
+fn planned<'a>(args: &'a InitArgs, schedulers: &Schedulers) -> anyhow::Result<Vec<Planned<'a>>> {
+    let mut planned: Vec<Planned<'a>> = Vec::new();
+    if let Some(name) = &args.scheduler {
+        let scheduler = schedulers.find(name).with_context(|| {
+            let names: Vec<&str> = schedulers.named().map(|scheduler| scheduler.name).collect();
+            let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| format!("there is {}", names.join(", ")));
+            format!("--scheduler {name}: there is no such scheduler: {hint}")
+        })?;
+        planned.push(Planned { scheduler, options: (scheduler.found)().unwrap_or_default() });
+    } else {
+        // An alias is asked for by name.
+        let own = schedulers.named().filter(|scheduler| scheduler.name == scheduler.own_name());
+        planned.extend(own.filter_map(|scheduler| Some(Planned { scheduler, options: (scheduler.found)()? })));
+    }
+    for (name, value) in args.options()? {
+        let mut is_used = false;
+        for partition in planned.iter_mut().filter(|partition| partition.scheduler.option_names().any(|known| known == name)) {
+            partition.options.retain(|(known, _)| *known != name);
+            partition.options.push((name, value.to_owned()));
+            is_used = true;
+        }
+        if !is_used {
+            let names: Vec<&str> = planned.iter().map(|partition| partition.scheduler.name).collect();
+            let known: Vec<&str> = planned.iter().flat_map(|partition| partition.scheduler.option_names()).collect();
+            let hint = did_you_mean(name, known).unwrap_or_else(|| "name another with --scheduler".to_owned());
+            bail!("there is no option `{name}` of {}: {hint}", names.join(" and "));
+        }
+    }
+    for Planned { scheduler, options } in &planned {
+        let options: Value = options.iter().map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str()))).collect();
+        if let Some(wrong) = (scheduler.wrong_options)(&options).into_iter().next() {
+            bail!("{}", wrong.mistake.message);
+        }
+    }
+    Ok(planned)
+}
+
+fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
+    // JSON's texts are YAML's, too.
+    let text = |text: &str| Value::from(text).to_string();
+    let pattern = format!("^{}$", host.replace('.', r"\."));
+    let mut yaml = format!(
+        "# Written by `muster init`. docs/site.md and docs/reference.md have all keys.\n\nname: {name}\n\
+         # Regexes: on hosts with these names this system is used.\nhostnames: [{}]\n\npartitions:\n",
+        text(&pattern)
+    );
+    for Planned { scheduler, options } in planned {
+        let _ = writeln!(yaml, "  # {}", scheduler.descr);
+        let _ = writeln!(yaml, "  - name: {0}\n    scheduler: {0}\n    environs: [default]", scheduler.name);
+        if !options.is_empty() {
+            yaml += "    sched_options:\n";
+        }
+        for (name, value) in options {
+            let _ = writeln!(yaml, "      {name}: {}", text(value));
+        }
+    }
+    yaml + "\nenvironments:\n  - name: default\n"
+}
+
+/// Writes both files, or none: what is there already is left alone.
+fn write_both(files: [(&Path, &str); 2]) -> anyhow::Result<()> {
+    let mut opened = Vec::new();
+    for (path, text) in files {
+        match create(path) {
+            Ok(file) => opened.push((path, text, file)),
+            Err(error) => {
+                // These are ours, and empty.
+                for (path, ..) in opened {
+                    let _ = fs::remove_file(path);
+                }
+                return Err(error);
+            }
+        }
+    }
+    for (path, text, mut file) in opened {
+        file.write_all(text.as_bytes()).or_unwritten("the file", path)?;
+    }
+    Ok(())
+}
+
+fn create(path: &Path) -> anyhow::Result<fs::File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
+    }
+    fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => anyhow!("{} is there already: nothing was written", path.display()),
+        _ => anyhow::Error::new(error).context(format!("{} cannot be written", path.display())),
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+/// A system's name from that of a host: `login1.example.org` is `login1`.
+fn name_of(host: &str) -> String {
+    let short = host.split('.').next().unwrap_or_default();
+    let name: String = short.chars().map(|c| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '-' }).collect();
+    // The built-in system has this name.
+    if is_name(&name) && name != "local" && name != "localhost" { name } else { "site".to_owned() }
+}
