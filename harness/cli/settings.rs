@@ -89,7 +89,8 @@ pub fn differing(one: &Cli, other: &Cli) -> Vec<String> {
     let values = |cli| values(cli, FileMode::default());
     let follows_prefix = |name: &str| one.run.prefix != other.run.prefix && ["stage", "output", "report-file"].contains(&name);
     let pairs = values(one).into_iter().zip(values(other));
-    let differ = pairs.filter(|((name, one), (_, other))| one != other && *name != "db" && !follows_prefix(name));
+    let is_moot = |name: &str| ["db", "recursive"].contains(&name);
+    let differ = pairs.filter(|((name, one), (_, other))| one != other && !is_moot(name) && !follows_prefix(name));
     differ.map(|((name, _), _)| format!("--{name}")).collect()
 }
 
@@ -115,6 +116,7 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
     let word = |value: &dyn std::fmt::Debug| format!("{value:?}").to_lowercase();
     vec![
         ("checkpath", paths(&cli.files.checkpath)),
+        ("recursive", cli.files.recursive.to_string()),
         ("config-file", paths(&cli.files.config_file)),
         ("system", or_dash(cli.files.system.clone())),
         ("setvar", list(&cli.files.setvar.iter().map(|set| masked_setting(set).into_owned()).collect::<Vec<_>>())),
@@ -197,23 +199,38 @@ mod tests {
     use super::*;
     use crate::args::{self, Beneath};
     use muster_core::job::descriptor::Schedulers;
+    use std::collections::BTreeSet;
 
-    /// Actions are no settings; two flags do nothing by themselves.
-    const NO_SETTINGS: [&str; 4] = ["help", "version", "recursive", "ci-shards"];
+    /// Values of which each flag takes one.
+    const SAMPLES: [&str; 8] = ["true", "1", "x", "1h", "a=1", "{ a: b }", "'0640'", "1/2"];
+
+    fn names(cli: &Cli) -> BTreeSet<&'static str> {
+        values(cli, FileMode::default()).into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// A setting in a file, as it is parsed.
+    fn of_file(text: &str) -> Result<Parsed, String> {
+        let schedulers = Schedulers::default();
+        let files = args::file_settings(&args::definition(&schedulers), "muster.yaml", text, false)?;
+        let argv = ["muster".into(), "-r".into()];
+        args::parse(&argv, &schedulers, Beneath { env: &|_| None, files: &files }).map_err(|error| error.to_string())
+    }
 
     #[test]
-    fn config_show_lists_every_flag_that_is_a_setting() {
-        let schedulers = Schedulers::default();
-        let argv = ["muster".into(), "-l".into()];
-        let parsed = args::parse(&argv, &schedulers, Beneath { env: &|_| None, files: &[] }).expect("parses");
-        let listed: Vec<&str> = values(&parsed.cli, FileMode::default()).into_iter().map(|(name, _)| name).collect();
-        let command = args::definition(&schedulers);
-        let is_action = |long: &str| {
-            args::file_settings(&command, "", &format!("{long}: x"), false).is_err_and(|why| why.contains("an action"))
-        };
-        let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
-        for flag in flags.into_iter().filter(|flag| !NO_SETTINGS.contains(flag) && !is_action(flag)) {
-            assert!(listed.contains(&flag), "`config show` does not list `{flag}`");
+    fn every_long_flag_that_is_no_action_is_a_key_of_files_and_a_row_with_its_source() {
+        let command = args::definition(&Schedulers::default());
+        let is_action = |long: &str| of_file(&format!("{long}: x")).is_err_and(|why| why.contains("is an action"));
+        let longs: BTreeSet<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        let keys: BTreeSet<&str> =
+            longs.into_iter().filter(|long| !["help", "version"].contains(long) && !is_action(long)).collect();
+        for key in &keys {
+            let arg = command.get_arguments().find(|arg| arg.get_long() == Some(key)).expect("an argument");
+            let possible = arg.get_possible_values().first().map(|value| value.get_name().to_owned());
+            let samples = possible.into_iter().chain(SAMPLES.map(str::to_owned));
+            let failed = format!("no sample is a value of `{key}`");
+            let parsed = samples.map(|sample| of_file(&format!("{key}: {sample}"))).find_map(Result::ok).expect(&failed);
+            assert_eq!(source(&parsed, key), "muster.yaml:1:1", "{key}");
+            assert_eq!(names(&parsed.cli), keys, "the rows of `config show`");
         }
     }
 }

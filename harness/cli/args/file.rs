@@ -54,7 +54,8 @@ fn setting(command: &clap::Command, key: &Node, value: &Node) -> Result<(String,
         let hint = "keys are the long flags of `muster --help`, without dashes";
         return Err(wrong(format!("unknown setting `{name}`")).did_you_mean(name, all(), Some(hint)));
     };
-    if actions(command).contains(&arg.get_id()) {
+    // What belongs to an action means nothing without it.
+    if actions(command).contains(&arg.get_id()) || arg.get_help_heading() == Some("Actions") {
         return Err(wrong(format!("`{name}` is an action: a file of settings has none")));
     }
     Ok((name.to_owned(), words(arg, name, value)?))
@@ -147,6 +148,7 @@ mod tests {
             ("max-retrys: 2", "error: unknown setting `max-retrys`"),
             ("run: true", "error: `run` is an action: a file of settings has none"),
             ("ci-generate: x", "error: `ci-generate` is an action: a file of settings has none"),
+            ("ci-shards: 4", "error: `ci-shards` is an action: a file of settings has none"),
             ("help: true", "error: unknown setting `help`"),
             ("nocolor: maybe", "error: `nocolor` is true or false, found text"),
             ("verbose: much", "error: `verbose` is a number, found text"),

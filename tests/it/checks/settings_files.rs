@@ -62,6 +62,51 @@ fn a_setting_comes_from_the_strongest_of_its_sources() {
     assert!(sandbox.path("of-user/reports/out/latest.json").exists());
 }
 
+/// Each layer sets all keys of the table, and overrides the layers above it in the list.
+#[test]
+fn a_flag_outranks_a_mode_that_the_environment_that_the_project_that_the_user_that_the_default() {
+    let keys = ["maxfail", "max-retries", "exec-order", "report-html"];
+    let layers: [(&str, [&str; 4]); 6] = [
+        ("default", ["-", "0", "-", "-"]),
+        ("[FOLDER]/config/muster/config.yaml", ["1", "1", "name", "user.html"]),
+        ("muster.yaml", ["2", "2", "rname", "project.html"]),
+        ("environment", ["3", "3", "uid", "environment.html"]),
+        ("mode night", ["4", "4", "ruid", "mode.html"]),
+        ("flag", ["5", "5", "random", "flag.html"]),
+    ];
+    let yaml =
+        |values: [&str; 4]| keys.iter().zip(values).fold(String::new(), |text, (key, value)| text + key + ": " + value + "\n");
+    let flags = |values: [&str; 4]| keys.iter().zip(values).map(|(key, value)| format!("--{key}={value}")).collect::<Vec<_>>();
+    let sandbox = Sandbox::with_check(CHECK);
+    let site = "name: s\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local, environs: [default] }]\nenvironments: [{ name: default }]\n";
+    sandbox.write(
+        "site-config/s.yaml",
+        &format!("{site}modes: [{{ name: night, options: [{}] }}]\n", flags(layers[4].1).join(", ")),
+    );
+    let (mut args, mut env): (Vec<String>, Vec<(String, String)>) = (vec!["-c".into(), "check.yaml".into()], Vec::new());
+    for (at, (layer, values)) in layers.into_iter().enumerate() {
+        match at {
+            0 => {}
+            1 => drop(sandbox.write("config/muster/config.yaml", &yaml(values))),
+            2 => drop(sandbox.write("muster.yaml", &yaml(values))),
+            3 => env.extend(
+                keys.iter()
+                    .zip(values)
+                    .map(|(key, value)| (format!("MUSTER_{}", key.to_uppercase().replace('-', "_")), value.to_owned())),
+            ),
+            4 => args.push("--mode=night".into()),
+            _ => args.extend(flags(values)),
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let text = shown(&sandbox, &args, &env);
+        for (key, value) in keys.iter().zip(values) {
+            let row = row(&text, key);
+            assert!(row.starts_with(&format!("{key} {value} {layer}")), "{row} is not of layer {layer}: {value}");
+        }
+    }
+}
+
 #[test]
 fn a_mistake_in_a_file_of_settings_is_bad_usage_and_keeps_nobody_from_help() {
     let sandbox = Sandbox::with_check(CHECK);
