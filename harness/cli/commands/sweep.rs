@@ -13,6 +13,7 @@ use crate::{
     settings::Places,
     terminal::Terminal,
     wiring::{
+        database,
         owners::{Owners, Wait},
         patience,
         scope::{self, InScope, Scoped},
@@ -66,7 +67,7 @@ pub async fn swept(
     let reader = match (database.exists(), args.dry_run) {
         (false, _) => None,
         (true, true) => Some(Reader::open(&database).await?),
-        (true, false) => Some(Reader::of_writer(&database).await?),
+        (true, false) => Some(database::reader_of_writer(&database).await?),
     };
     let open = match &reader {
         Some(reader) => reader.open_jobs().await?,

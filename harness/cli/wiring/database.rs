@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::Context;
 use muster_host::owner;
-use muster_store::{Reader, SessionRow, Store};
+use muster_store::{Location, Reader, SessionRow, Store, StoreError};
 use tokio::runtime::Runtime;
 
 /// Opens the database for writing, and prints what the user should know of it.
@@ -18,6 +18,12 @@ pub fn open(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -
         terminal.note(&format!("note: {note}"));
     }
     Ok(store.hiding(secrets::of(cli), cli.files.schedulers.clone()))
+}
+
+/// Opens the database for a process that will write to it, after what others have left for it on this machine is written.
+pub async fn reader_of_writer(database: &Location) -> Result<Reader, StoreError> {
+    muster_store::recover(database).await?;
+    Reader::of_writer(database).await
 }
 
 /// The session that a command names: `latest`, or the beginning of an id.

@@ -126,7 +126,8 @@ impl Owners<'_> {
         let heartbeat = match (self.reader, &first.held) {
             (Some(reader), Some(held)) => {
                 let changed = matches!(reader.held(session).await, Ok(now) if now.as_ref() != Some(held));
-                Some(Heartbeat { limit, age: None, watched, changed })
+                let age = reader.silence(session).await.ok().flatten();
+                Some(Heartbeat { limit, age, watched, changed })
             }
             _ => None,
         };

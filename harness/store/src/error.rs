@@ -62,6 +62,19 @@ pub enum StoreError {
     },
     #[error("the results database {} is closed", database.display())]
     Closed { database: Location },
+    /// The server is away, and what is to be written cannot be kept here either.
+    #[error("write to the spool {}, while the database server is away", path.display())]
+    Spool {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// The server is still away at the end.
+    #[error(
+        "the results database {} does not answer: {count} messages are kept in {}; the next `muster` that opens this database on this \
+         machine writes them", database.display(), path.display()
+    )]
+    Spooled { database: Location, path: PathBuf, count: u64 },
     /// Something is written for a session that was not started here.
     #[error("session {session} was not started in this store")]
     NotStarted { session: SessionId },
@@ -203,6 +216,8 @@ mod tests {
             StoreError::Write { database: database.clone(), cause: sqlx() },
             StoreError::Encode { what: "job", of: "nbody @eidf:gpu+default".into(), cause: json() },
             StoreError::Closed { database: database.clone() },
+            StoreError::Spool { path: "spool/db.spool".into(), cause: io::ErrorKind::StorageFull.into() },
+            StoreError::Spooled { database: "postgres://ada:pw@db/m".into(), path: "spool/db.spool".into(), count: 3 },
             StoreError::NotStarted { session: session("0199aa") },
             StoreError::Read { database, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
@@ -221,6 +236,8 @@ mod tests {
         write to the results database state/results.db: attempted to communicate with a crashed background worker
         store the job of nbody @eidf:gpu+default: expected value at line 1 column 1
         the results database state/results.db is closed
+        write to the spool spool/db.spool, while the database server is away: no storage space
+        the results database postgres://ada:***@db/m does not answer: 3 messages are kept in spool/db.spool; the next `muster` that opens this database on this machine writes them
         session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`

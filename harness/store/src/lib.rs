@@ -1,4 +1,4 @@
-//! The results database: what ran, what is running, how it ended. One file that several processes may use at once.
+//! The results database: what ran, what is running, how it ended. Several processes may use it at once.
 //!
 //! ```text
 //! begin -> { intent -> launched -> finished -> cleaned } for each attempt -> end        Store, one writer
@@ -7,7 +7,8 @@
 //! ```
 //! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
-//! SQLite only; the SQL of reads and writes is kept to what PostgreSQL would take as well.
+//! A database is a file (SQLite) or on a server (PostgreSQL). Statements are written once, in `sql/`; while a server is away, what is
+//! written goes to a spool on this machine (`write/outage.rs`).
 
 mod connect;
 mod error;
@@ -26,4 +27,4 @@ pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::nights::{NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
-pub use write::{Describe, Intent, Store};
+pub use write::{Describe, Intent, Store, recover};

@@ -1,4 +1,7 @@
-//! Results databases from SQL, for tests of what earlier versions have stored. SQLite stays out of the other tests.
+//! Results databases for tests: from SQL, as earlier versions have stored them, and on a PostgreSQL server. SQLite stays out of the other
+//! tests.
+
+pub mod server;
 
 use std::collections::BTreeSet;
 use std::future::Future;

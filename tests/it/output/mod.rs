@@ -1,5 +1,6 @@
 //! What a run writes: files and their modes, reports, the output of a test binary.
 
+mod database;
 mod file_modes;
 mod libtest;
 mod reports;

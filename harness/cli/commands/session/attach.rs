@@ -45,7 +45,7 @@ use tokio::runtime::Runtime;
 pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let runtime = runtime::build().context("start the runtime")?;
     let early = Early::listen(&runtime, early::NOTHING_LAUNCHED, terminal)?;
-    let reader = runtime.block_on(Reader::of_writer(Places::of(cli).database))?;
+    let reader = runtime.block_on(database::reader_of_writer(&Places::of(cli).database))?;
     let row = runtime.block_on(named(&reader, session))?;
     let id = &row.session.id;
     match row.state {

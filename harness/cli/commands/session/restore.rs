@@ -40,7 +40,7 @@ async fn past(cli: &Cli, named: &str, purpose: Purpose<'_>, terminal: Terminal) 
     let database = Places::of(cli).database;
     let reader = match purpose {
         Purpose::Show => Reader::open(database).await?,
-        Purpose::Run(_) => Reader::of_writer(database).await?,
+        Purpose::Run(_) => database::reader_of_writer(&database).await?,
     };
     let reader = reader.knowing(secrets::of(cli));
     let row = database::session_named(&reader, named).await?;

@@ -10,12 +10,12 @@ use crate::{
     },
     settings::Places,
     terminal::Terminal,
-    wiring::owners::Wait,
+    wiring::{database, owners::Wait},
 };
 use muster_core::{case::SessionId, result::Session};
 use muster_host::{clock, owner};
 use muster_session::{front::signals::Signals, session_loop};
-use muster_store::{Reader, StoreError};
+use muster_store::StoreError;
 use std::{collections::BTreeSet, env, future};
 use tokio::runtime::Runtime;
 
@@ -37,7 +37,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
     if !database.exists() {
         return Ok(Resumed::Nothing);
     }
-    let reader = runtime.block_on(Reader::of_writer(&database))?;
+    let reader = runtime.block_on(database::reader_of_writer(&database))?;
     let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
     let Some(row) = session_loop::resume::to_finish(rows, session) else { return Ok(Resumed::Nothing) };
     let id = row.session.id.clone();
@@ -95,7 +95,7 @@ pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
 
 /// Sessions of other cases that were cut short, and may be resumed as well.
 async fn left_for_others(cli: &Cli) -> anyhow::Result<BTreeSet<SessionId>> {
-    let reader = Reader::of_writer(Places::of(cli).database).await?;
+    let reader = database::reader_of_writer(&Places::of(cli).database).await?;
     let rows = reader.sessions(NEWEST, &owner::is_alive).await?;
     Ok(session_loop::resume::left_for_others(rows, clock::now()))
 }

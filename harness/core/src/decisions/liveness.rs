@@ -3,10 +3,10 @@
 //! ```text
 //! process     proof, but only where its number is valid: same boot, same PID namespace, same start time
 //! Leases      their age by the clock of the API server; if it sends no dates, they are watched from here
-//! heartbeat   a counter in the database, which has no clock: it is watched from here
+//! heartbeat   a counter in the database: its age by the clock of the server; a file has no clock, and is watched from here
 //! ```
 //! An owner without permission to renew its Lease, or without a connection to the server, is still alive. If its heartbeat can
-//! be read, an expired Lease only counts once the heartbeat has missed a beat, too.
+//! be read, an expired Lease, or an expired age, only counts once the heartbeat has missed a beat, too.
 //! Clocks of other machines and host names do not count. The caller reads, watches and waits.
 
 use crate::job::inventory::Lease;
@@ -124,8 +124,10 @@ pub fn owner_state(evidence: &Evidence) -> OwnerState {
     let silent = deciding.iter().filter_map(|heartbeat| Some((heartbeat.left()?, dated(heartbeat))));
     let longest = silent.reduce(|one, other| (one.0.max(other.0), one.1.max(other.1)));
     let beat = || evidence.heartbeat.as_ref()?.next_beat().map(|left| (left, LastHeartbeat::Expired));
+    // A counter that is watched from here has had its time. After a network that was down, an owner has one beat to show itself.
+    let is_watched = evidence.leases.is_empty() && evidence.heartbeat.is_some_and(|heartbeat| heartbeat.age.is_none());
     longest
-        .or_else(|| if evidence.leases.is_empty() { None } else { beat() })
+        .or_else(|| if is_watched { None } else { beat() })
         .map_or(OwnerState::Gone, |(left, last)| OwnerState::Silent { left, last })
 }
 
@@ -168,6 +170,9 @@ mod tests {
             (None, vec![watched(479), dated(481)], Some(watched(481)), silent(1, undated)),
             (None, vec![], Some(watched(0)), silent(480, undated)),
             (None, vec![], Some(watched(479)), silent(1, undated)),
+            (None, vec![], Some(dated(100)), silent(380, recent)),
+            (None, vec![], Some(dated(481)), silent(150, expired)),
+            (None, vec![], Some(Heartbeat { watched: Duration::from_secs(150), ..dated(481) }), OwnerState::Gone),
             (None, vec![], Some(watched(480)), OwnerState::Gone),
             (None, vec![], Some(changed(watched(480))), OwnerState::Alive),
             (None, vec![], None, OwnerState::Unknown),

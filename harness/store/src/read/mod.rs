@@ -19,7 +19,7 @@ use muster_core::{
 };
 use muster_text::{time::Timestamp, words};
 use sqlx::AssertSqlSafe;
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
@@ -161,6 +161,15 @@ impl Reader {
         let statement = || query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
         let rows = self.all("the owner of a session", statement, decode::session).await?;
         Ok(rows.into_iter().next().map(|(_, held)| held))
+    }
+
+    /// How long the owner of a session has shown no sign of life, by the clock of the server; `None`: a file has none.
+    pub async fn silence(&self, session: &SessionId) -> Result<Option<Duration>, StoreError> {
+        let Some(text) = self.connection.lock().await.connection().dialect().silence() else { return Ok(None) };
+        let statement = || query(text).bind(session.0.clone());
+        let rows = self.all("the age of a heartbeat", statement, |row| row.try_get::<Option<i64>>(0)).await?;
+        let age = rows.into_iter().next().flatten();
+        Ok(age.map(|age| Duration::from_micros(u64::try_from(age).unwrap_or(0))))
     }
 
     /// Every finished attempt of a session in the order they finished; of a case that was retried, the last counts.

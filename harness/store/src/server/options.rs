@@ -28,7 +28,6 @@ const KNOWN: [&str; 12] = [
 const SPOOL_LIMIT: u64 = 256;
 
 /// How to connect, and what happens while that cannot be done.
-#[expect(dead_code, reason = "the spool follows")]
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) connect: PgConnectOptions,
@@ -44,7 +43,8 @@ impl Options {
     /// # Errors
     /// A sentence about what is wrong with the URL, without its password.
     pub(crate) fn of(url: &str) -> Result<Self, String> {
-        let mut url = Url::parse(url).map_err(|error| {
+        // libpq takes a user without a host.
+        let mut url = Url::parse(&url.replacen("@/", "@localhost/", 1)).map_err(|error| {
             format!("its URL is not valid: {error} (in a password, `/`, `@`, `:`, `#` and `%` are written as %2F, %40, %3A, %23 and %25)")
         })?;
         let (mut passfile, mut spool, mut spool_limit) = (None, None, SPOOL_LIMIT);

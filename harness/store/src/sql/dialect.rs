@@ -11,6 +11,7 @@
 //! | numbers of rows that the writer gives out | follow the highest | from a range of its own |
 //! | a statement that fails | is undone | ends its transaction |
 //! | NaN, NUL in a text | neither | NaN |
+//! | the time of a heartbeat | not known | by the clock of the server |
 
 use std::{borrow::Cow, fmt};
 
@@ -21,7 +22,8 @@ pub(crate) enum Dialect {
 }
 
 /// Words of a schema in SQLite, and in PostgreSQL. The first that fits counts.
-const WORDS: [(&str, &str); 9] = [
+const WORDS: [(&str, &str); 10] = [
+    ("heartbeat_at INTEGER", "heartbeat_at BIGINT DEFAULT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"),
     (" STRICT, WITHOUT ROWID", ""),
     (" WITHOUT ROWID, STRICT", ""),
     (" WITHOUT ROWID", ""),
@@ -45,7 +47,7 @@ impl Dialect {
     pub(crate) fn begin(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN IMMEDIATE",
-            Self::Postgres => "BEGIN",
+            Self::Postgres => "BEGIN; SELECT txid_current()",
         }
     }
 
@@ -90,6 +92,26 @@ impl Dialect {
                 };
                 text.split_inclusive(';').filter(is_kept).map(in_postgres).collect::<String>().into()
             }
+        }
+    }
+
+    /// A sign of life of the owner of a session.
+    pub(crate) fn beat(self) -> &'static str {
+        match self {
+            Self::Sqlite => "heartbeat = heartbeat + 1",
+            Self::Postgres => "heartbeat = heartbeat + 1, heartbeat_at = DEFAULT",
+        }
+    }
+
+    /// How long the owner of a session has shown no sign of life, in microseconds, while the server ran: after its start, every owner
+    /// has the whole time again. `None`: a file has no clock.
+    pub(crate) fn silence(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(
+                "SELECT (extract(epoch FROM least(clock_timestamp() - to_timestamp(heartbeat_at / 1e6),
+                clock_timestamp() - pg_postmaster_start_time())) * 1000000)::bigint FROM session WHERE id = $1",
+            ),
         }
     }
 

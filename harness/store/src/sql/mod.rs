@@ -38,8 +38,13 @@ impl Connection {
 
     /// Begins a transaction that writes. Transactions are plain statements: sqlx counts them by itself, and miscounts when SQLite
     /// rolls back on its own, as it does on a full disk.
-    pub(crate) async fn begin(&mut self) -> Result<(), Error> {
-        self.control(self.dialect().begin()).await
+    /// PostgreSQL gives it a number, by which one can ask later whether it was committed.
+    pub(crate) async fn begin(&mut self) -> Result<Option<i64>, Error> {
+        let text = self.dialect().begin();
+        match self {
+            Self::Sqlite(connection) => connection.execute(sqlx::query(text)).await.map(|_| None),
+            Self::Postgres(connection) => Row::Postgres(sqlx::raw_sql(text).fetch_one(connection).await?).try_get(0).map(Some),
+        }
     }
 
     pub(crate) async fn commit(&mut self) -> Result<(), Error> {

@@ -3,12 +3,12 @@
 use crate::{
     Location, StoreError,
     error::SqlError,
-    read::decode,
-    sql::{Connection, Row, query},
+    sql::{Connection, query},
     write::{
         live::{CaseKey, NewState, States},
         message::{Envelope, Message, Text},
-        rows::{Ids, KnownCase, Rows, SessionCases, Sessions, digest},
+        outage::{self, Outage},
+        rows::{Ids, KnownCase, Rows, SessionCases, Sessions},
         session,
         statements::{REOPEN, Statements},
     },
@@ -19,32 +19,38 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long a running session waits for the lock of another process, after the connection's own timeout.
 const LOCKED: Duration = Duration::from_mins(2);
 const LOCK_POLL: Duration = Duration::from_millis(100);
+/// How long a server may take for a transaction.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// The most states of cases in one transaction.
 const STATES: usize = 256;
 
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
-    database: Location,
-    connection: Connection,
+    pub(super) database: Location,
+    /// `None`: the server is away.
+    pub(super) connection: Option<Connection>,
     statements: Statements,
-    sessions: Sessions,
+    pub(super) sessions: Sessions,
     ids: Ids,
     /// What is written with the next transaction.
     states: Arc<States>,
+    /// Of a server.
+    pub(super) outage: Option<Outage>,
 }
 
 impl Writer {
     pub(crate) fn new(connection: Connection, database: Location, states: Arc<States>) -> Self {
         Self {
+            outage: Outage::of(&database),
             database,
             statements: Statements::new(connection.dialect()),
-            connection,
+            connection: Some(connection),
             sessions: Sessions::new(),
             ids: Ids::default(),
             states,
@@ -54,19 +60,21 @@ impl Writer {
     /// Commits and answers all of `envelopes`, and leaves none of them. Says whether there are states for another transaction.
     pub(crate) async fn commit(&mut self, envelopes: &mut Vec<Envelope>) -> bool {
         self.refuse_unknown_sessions(envelopes);
+        if self.connection.is_none() {
+            self.keep(envelopes, None);
+            return false;
+        }
         let all: Vec<&Message> = envelopes.iter().map(|envelope| &envelope.message).collect();
         let outcome = self.retry_while_locked(&all).await;
         match outcome {
+            Err(error) if self.is_lost(&error) => {
+                self.lose(&error, envelopes);
+                false
+            }
             // One bad row must not take the others with it.
             Err(error) if envelopes.len() > 1 && error.is_about_a_row() => {
                 for envelope in envelopes.drain(..) {
-                    let mut alone = vec![envelope];
-                    // Its session may have ended in one of the transactions before.
-                    self.refuse_unknown_sessions(&mut alone);
-                    for envelope in alone {
-                        let outcome = self.transaction(&[&envelope.message]).await;
-                        self.answer(envelope, outcome);
-                    }
+                    self.commit_alone(envelope).await;
                 }
                 false
             }
@@ -78,9 +86,18 @@ impl Writer {
         }
     }
 
-    pub(crate) async fn close(self) -> Result<(), StoreError> {
-        let Self { database, connection, .. } = self;
-        connection.close().await.map_err(|cause| StoreError::Write { database, cause: cause.into() })
+    async fn commit_alone(&mut self, envelope: Envelope) {
+        let mut alone = vec![envelope];
+        // Its session may have ended in one of the transactions before.
+        self.refuse_unknown_sessions(&mut alone);
+        let Some(envelope) = alone.pop() else { return };
+        if self.connection.is_none() {
+            return self.keep(&mut vec![envelope], None);
+        }
+        match self.transaction(&[&envelope.message]).await {
+            Err(error) if self.is_lost(&error) => self.lose(&error, &mut vec![envelope]),
+            outcome => self.answer(envelope, outcome),
+        }
     }
 
     /// Answers the messages of sessions that this writer has not started.
@@ -96,7 +113,7 @@ impl Writer {
         }
     }
 
-    fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
+    pub(super) fn answer(&self, envelope: Envelope, outcome: Result<(), SqlError>) {
         let outcome = outcome.map_err(|cause| StoreError::Write { database: self.database.clone(), cause });
         match (envelope.ack, outcome) {
             // If the waiter was dropped, the answer is lost. The row is stored.
@@ -128,12 +145,16 @@ impl Writer {
     }
 
     /// Writes all of `messages` and the states that wait, or nothing.
-    async fn transaction(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
+    pub(super) async fn transaction(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
         let states = self.states.take(STATES);
         if states.is_empty() && messages.iter().all(|message| matches!(message, Message::States)) {
             return Ok(());
         }
-        let written = self.write(messages, &states).await;
+        let written = match &self.outage {
+            None => self.write(messages, &states).await,
+            // A server that is cut off says nothing, for a quarter of an hour.
+            Some(_) => timeout(ANSWER, self.write(messages, &states)).await.unwrap_or_else(|_| Err(outage::away())),
+        };
         if written.is_err() {
             self.states.put_back(states);
         }
@@ -141,16 +162,24 @@ impl Writer {
     }
 
     async fn write(&mut self, messages: &[&Message], states: &[(CaseKey, NewState)]) -> Result<(), SqlError> {
-        self.connection.begin().await?;
+        let Self { connection, outage, .. } = self;
+        let connection = connection.as_mut().ok_or_else(outage::away)?;
+        if let Some(outage) = outage {
+            outage.begins(None);
+            outage.begins(connection.begin().await?);
+        } else {
+            connection.begin().await?;
+        }
         let written = async {
-            let started = insert_sessions(&mut self.connection, messages).await?;
-            let taken = take_over_sessions(&mut self.connection, messages).await?;
-            hand_over_sessions(&mut self.connection, messages).await?;
-            beat(&mut self.connection, messages).await?;
-            let last = self.ids.next(&mut self.connection, messages, states, &self.sessions).await?;
+            let started = insert_sessions(connection, messages).await?;
+            let taken = take_over_sessions(connection, messages).await?;
+            hand_over_sessions(connection, messages).await?;
+            beat(connection, messages).await?;
+            let last = self.ids.next(connection, messages, states, &self.sessions).await?;
             let rows = Rows::sort(messages, states, &self.sessions, last);
-            rows.write(&mut self.connection, &self.statements).await?;
-            self.connection.commit().await?;
+            rows.write(connection, &self.statements).await?;
+            outage.as_mut().map_or(Ok(()), Outage::commits).map_err(sqlx::Error::Io)?;
+            connection.commit().await?;
             Ok((started, taken, rows.learned, rows.last))
         };
         match written.await {
@@ -163,7 +192,7 @@ impl Writer {
             }
             Err(error) => {
                 // Fails only if SQLite has rolled back already.
-                let _ = self.connection.rollback().await;
+                let _ = connection.rollback().await;
                 Err(error)
             }
         }
@@ -208,16 +237,12 @@ async fn take_over_sessions(
     let mut taken = Vec::new();
     for message in messages {
         let Message::TakeOver(session, owners) = message else { continue };
-        let row = session::take_over(session, &owners.0, &owners.1).build().fetch_one(connection).await?;
+        let row = session::take_over(connection.dialect(), session, &owners.0, &owners.1).build().fetch_one(connection).await?;
         let number: i64 = row.try_get("number")?;
         for statement in REOPEN {
             query(statement).bind(number).execute(connection).await?;
         }
-        let cases = query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(connection).await?;
-        let known = |row: &Row| Ok::<_, sqlx::Error>(KnownCase { id: row.try_get("id")?, about: digest(row.try_get("about")?) });
-        let case = |row| Ok((Text::from(decode::name(row)?.to_string()), known(row)?));
-        let cases = cases.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
-        taken.push((Arc::clone(session), SessionCases { number, cases }));
+        taken.push((Arc::clone(session), SessionCases::of(connection, number).await?));
     }
     Ok(taken)
 }
@@ -225,7 +250,7 @@ async fn take_over_sessions(
 async fn hand_over_sessions(connection: &mut Connection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
         let Message::HandOver(session, handover) = message else { continue };
-        session::hand_over(session, handover).build().fetch_one(connection).await?;
+        session::hand_over(connection.dialect(), session, handover).build().fetch_one(connection).await?;
     }
     Ok(())
 }
@@ -234,7 +259,7 @@ async fn hand_over_sessions(connection: &mut Connection, messages: &[&Message]) 
 async fn beat(connection: &mut Connection, messages: &[&Message]) -> Result<(), sqlx::Error> {
     for message in messages {
         let Message::Beat(session, owner) = message else { continue };
-        session::beat(session, owner).build().fetch_one(connection).await?;
+        session::beat(connection.dialect(), session, owner).build().fetch_one(connection).await?;
     }
     Ok(())
 }

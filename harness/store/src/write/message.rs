@@ -8,7 +8,7 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, sync::Arc};
 use tokio::sync::oneshot;
 
@@ -44,7 +44,9 @@ pub(crate) struct Envelope {
     pub(crate) ack: Option<oneshot::Sender<Result<(), StoreError>>>,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(crate) enum Message {
+    #[serde(skip)]
     Begin(Box<SessionEntry>),
     Intent(Box<IntentEntry>),
     Launched(JobKey, Text, Timestamp),
@@ -52,12 +54,16 @@ pub(crate) enum Message {
     Cleaned(JobKey),
     Swept(JobKey),
     /// Another process, the last, continues a session.
+    #[serde(skip)]
     TakeOver(Text, Box<(Held, Owner)>),
     /// Another process holds a session for a while.
+    #[serde(skip)]
     HandOver(Text, Box<Handover>),
     /// The owner of a session lives.
+    #[serde(skip)]
     Beat(Text, Box<Owner>),
     /// States of cases wait beside the queue.
+    #[serde(skip)]
     States,
     End {
         session: Text,
@@ -65,6 +71,7 @@ pub(crate) enum Message {
         ended: Timestamp,
         interrupted: bool,
     },
+    #[serde(skip)]
     Close,
 }
 
@@ -87,7 +94,7 @@ pub(crate) struct Handover {
     pub(crate) to: Owner,
 }
 
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct JobKey {
     pub(crate) session: Text,
     pub(crate) identifier: Text,
@@ -118,7 +125,7 @@ impl SessionEntry {
     }
 }
 
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct CaseEntry {
     /// What makes it one case of its session: the name as displayed, with its place.
     pub(crate) key: Text,
@@ -137,6 +144,7 @@ impl CaseEntry {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 pub(crate) struct IntentEntry {
     pub(crate) key: JobKey,
     pub(crate) case: CaseEntry,
@@ -168,6 +176,7 @@ impl IntentEntry {
 }
 
 /// A row of `attempt` with its rows of `measurement`.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct AttemptEntry {
     pub(crate) session: Text,
     pub(crate) case: CaseEntry,
@@ -194,7 +203,8 @@ impl AttemptEntry {
             job: result.identifier.as_ref().map(|identifier| JobKey::new(session, identifier)),
             detail: encode("result", name, &detail)?,
             quarantine: result.quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
-            result: result.clone(),
+            // What is stored of its outputs is in `detail`, where secrets are sealed.
+            result: CaseResult { outputs: None, ..result.clone() },
         })
     }
 }

@@ -6,13 +6,14 @@
 mod batch;
 mod live;
 mod message;
+mod outage;
 mod rows;
 mod session;
+mod spool;
 mod statements;
 
 use crate::{
     Held, Location, Owner, StoreError, connect,
-    sql::Connection,
     write::{
         batch::Writer,
         live::{CaseKey, NewState, States},
@@ -89,13 +90,15 @@ impl Store {
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
         let (connection, notes) = connect::for_writing(&database).await?;
-        Ok(Self::start(connection, database, notes))
+        let states = Arc::<States>::default();
+        let mut writer = Writer::new(connection, database.clone(), Arc::clone(&states));
+        writer.adopt().await.map_err(|cause| StoreError::Write { database: database.clone(), cause })?;
+        Ok(Self::start(writer, states, database, notes))
     }
 
-    fn start(connection: Connection, database: Location, notes: Vec<String>) -> Self {
+    fn start(writer: Writer, states: Arc<States>, database: Location, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let states = Arc::<States>::default();
-        tokio::spawn(write(Writer::new(connection, database.clone(), Arc::clone(&states)), receiver));
+        tokio::spawn(write(writer, receiver));
         let inner = Inner { database, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
         Self { inner: Arc::new(inner), hidden: Arc::default() }
     }
@@ -235,6 +238,14 @@ impl Store {
     }
 }
 
+/// Writes what processes of this machine that are gone have kept for a database, while its server was away.
+pub async fn recover(database: &Location) -> Result<(), StoreError> {
+    match database {
+        Location::File(_) => Ok(()),
+        Location::Server(_) => Store::open(database).await?.close().await,
+    }
+}
+
 /// No row is another owner's.
 fn taken(session: &SessionId, error: StoreError) -> StoreError {
     match error {
@@ -248,7 +259,14 @@ async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelop
     let mut envelopes = Vec::with_capacity(BATCH);
     let mut has_states = false;
     loop {
-        let open = next_batch(&mut receiver, &mut envelopes, has_states).await;
+        let open = tokio::select! {
+            open = next_batch(&mut receiver, &mut envelopes, has_states) => open,
+            connection = writer.returned() => {
+                writer.go_on(connection).await;
+                has_states = false;
+                continue;
+            }
+        };
         let close = envelopes.iter().position(|envelope| matches!(envelope.message, Message::Close));
         let close = close.and_then(|at| envelopes.drain(at..).next());
         has_states = writer.commit(&mut envelopes).await;
@@ -274,7 +292,8 @@ async fn next_batch(receiver: &mut mpsc::UnboundedReceiver<Envelope>, envelopes:
         }
         return true;
     }
-    let mut open = receiver.recv_many(envelopes, BATCH).await > 0;
+    // There may be some of a call that was given up.
+    let mut open = !envelopes.is_empty() || receiver.recv_many(envelopes, BATCH).await > 0;
     let started = tokio::time::Instant::now();
     while open && envelopes.len() < BATCH && envelopes.iter().all(|envelope| envelope.ack.is_none()) {
         let only_states = envelopes.iter().all(|envelope| matches!(envelope.message, Message::States));
@@ -304,7 +323,8 @@ mod tests {
         let database = Location::from(folder.path().join("results.db"));
         let (mut connection, notes) = connect::for_writing(&database).await.unwrap();
         connection.script(pragma).await.unwrap();
-        Store::start(connection, database, notes)
+        let states = Arc::<States>::default();
+        Store::start(Writer::new(connection, database.clone(), Arc::clone(&states)), states, database, notes)
     }
 
     fn session() -> Session {

@@ -6,7 +6,8 @@
 use crate::{
     Owner,
     error::SqlError,
-    sql::{Connection, Dialect, Statement, dialect::NUMBERS, query},
+    read::decode,
+    sql::{self, Connection, Dialect, Statement, dialect::NUMBERS, query},
     write::{
         live::{CaseKey, LiveRow, NewState},
         message::{AttemptEntry, CaseEntry, Hidden, IntentEntry, JobKey, Message, Text},
@@ -31,6 +32,19 @@ pub(crate) struct SessionCases {
     pub(crate) cases: HashMap<Text, KnownCase>,
 }
 
+impl SessionCases {
+    /// The cases that a session has already.
+    pub(crate) async fn of(connection: &mut Connection, number: i64) -> Result<Self, sqlx::Error> {
+        let rows = query(r#"SELECT * FROM "case" WHERE session = $1"#).bind(number).fetch_all(connection).await?;
+        let case = |row| {
+            let known = KnownCase { id: sql::Row::try_get(row, "id")?, about: digest(sql::Row::try_get(row, "about")?) };
+            Ok((Text::from(decode::name(row)?.to_string()), known))
+        };
+        let cases = rows.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
+        Ok(Self { number, cases })
+    }
+}
+
 /// A case that has a row.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownCase {
@@ -39,7 +53,7 @@ pub(crate) struct KnownCase {
     pub(crate) about: u64,
 }
 
-pub(crate) fn digest(about: &str) -> u64 {
+fn digest(about: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     about.hash(&mut hasher);
     hasher.finish()

@@ -2,7 +2,7 @@
 
 use crate::{
     Held,
-    sql::{Builder, ToValue, Value},
+    sql::{Builder, Dialect, ToValue, Value},
     write::message::{Handover, SessionEntry, Text},
 };
 use muster_host::owner::Owner;
@@ -23,10 +23,10 @@ pub(crate) fn insert(entry: &SessionEntry) -> Builder {
 
 /// Changes the owner of a session and returns its number. No row: the session has another owner by now, has shown since that it
 /// lives, or has ended. A session that a signal ended is open again.
-pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> Builder {
+pub(crate) fn take_over(dialect: Dialect, session: &Text, from: &Held, to: &Owner) -> Builder {
     let mut update = Builder::new("UPDATE session SET ");
     list(&mut update, ", ", owner(to), equals);
-    update.push(", heartbeat = heartbeat + 1, ended = NULL, interrupted = 0 WHERE ");
+    update.push(format_args!(", {}, ended = NULL, interrupted = 0 WHERE ", dialect.beat()));
     let mut held = owner(&from.owner);
     held.push(("id", text(session)));
     held.push(("heartbeat", from.heartbeat.to_value()));
@@ -37,10 +37,10 @@ pub(crate) fn take_over(session: &Text, from: &Held, to: &Owner) -> Builder {
 
 /// Changes the owner of a session, and nothing else of it. No row: the session has another owner by now, or has shown since that it
 /// lives.
-pub(crate) fn hand_over(session: &Text, Handover { from, heartbeat, to }: &Handover) -> Builder {
+pub(crate) fn hand_over(dialect: Dialect, session: &Text, Handover { from, heartbeat, to }: &Handover) -> Builder {
     let mut update = Builder::new("UPDATE session SET ");
     list(&mut update, ", ", owner(to), equals);
-    update.push(", heartbeat = heartbeat + 1 WHERE ");
+    update.push(format_args!(", {} WHERE ", dialect.beat()));
     let mut held = owner(from);
     held.push(("id", text(session)));
     held.extend(heartbeat.map(|heartbeat| ("heartbeat", heartbeat.to_value())));
@@ -63,8 +63,8 @@ pub(crate) fn end(session: &Text, held_by: &Owner, ended: Timestamp, interrupted
 }
 
 /// Counts the heartbeat up. No row: the session has another owner, or has ended.
-pub(crate) fn beat(session: &Text, held_by: &Owner) -> Builder {
-    let mut update = Builder::new("UPDATE session SET heartbeat = heartbeat + 1 WHERE ");
+pub(crate) fn beat(dialect: Dialect, session: &Text, held_by: &Owner) -> Builder {
+    let mut update = Builder::new(format!("UPDATE session SET {} WHERE ", dialect.beat()));
     let mut held = owner(held_by);
     held.push(("id", text(session)));
     list(&mut update, " AND ", held, equals);

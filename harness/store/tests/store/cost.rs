@@ -1,7 +1,7 @@
 //! What the store costs. A measurement, not a test: `cargo test --release -p muster-store --test store -- --ignored
 //! --nocapture cost`.
 
-use crate::support::{intend, launched, owner, result, session};
+use crate::support::{database, intend, launched, owner, result, session};
 use muster_core::result::Outcome;
 use muster_store::Store;
 use muster_text::time::Timestamp;
@@ -34,7 +34,7 @@ async fn cost_of_a_case() {
 
 async fn run_cases(cases: u32, producers: u32) {
     let folder = tempfile::tempdir_in(".").unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = Arc::new(session("0199cost", 1));
     store.begin(&session, &owner(1)).await.unwrap();
     let tasks: Vec<_> = (0..producers)
@@ -62,7 +62,7 @@ async fn run_cases(cases: u32, producers: u32) {
 #[ignore = "a measurement"]
 async fn memory_of_ten_thousand_waiting_cases() {
     let folder = tempfile::tempdir_in(".").unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = Arc::new(session("0199wait", 1));
     store.begin(&session, &owner(1)).await.unwrap();
     let before = resident();

@@ -1,15 +1,14 @@
 //! Several processes on one file, and processes that end in the middle of things. The children are this test binary,
 //! called again for `child`.
 
-use crate::support::{check_integrity, intend, launched, owner, result, session};
+use crate::support::{check_integrity, database, intend, launched, owner, result, session};
 use muster_core::{case::SessionId, result::Outcome};
-use muster_store::{Reader, SessionState, Store};
+use muster_store::{Location, Reader, SessionState, Store};
 use muster_text::time::Timestamp;
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
     hash::BuildHasher,
     io::{BufRead, BufReader, Write},
-    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -17,10 +16,10 @@ use std::{
 const PRODUCERS: u32 = 8;
 
 /// Runs a session of `cases` cases in a process of its own; on its standard error it says what is committed.
-fn spawn(path: &Path, session: &str, cases: u32) -> Child {
+fn spawn(database: &Location, session: &str, cases: u32) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact", "killed::child"])
-        .env("MUSTER_STORE_TEST", format!("{session} {cases} {}", path.display()))
+        .env("MUSTER_STORE_TEST", format!("{session} {cases} {}", database.as_argument().display()))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -98,7 +97,7 @@ async fn committed(reader: &Reader, session: &SessionId) -> [BTreeSet<u32>; 2] {
 #[tokio::test]
 async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     for round in 0..8 {
         let id = SessionId(format!("killed{round}"));
         let lines = usize::try_from(random(600)).unwrap();
@@ -126,7 +125,7 @@ async fn a_kill_while_the_tables_are_made_leaves_none_or_all() {
     for _ in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.db");
-        let mut child = spawn(&path, "young", 5_000);
+        let mut child = spawn(&(&path).into(), "young", 5_000);
         while !path.exists() {
             assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
             std::thread::sleep(Duration::from_micros(100));
@@ -135,7 +134,7 @@ async fn a_kill_while_the_tables_are_made_leaves_none_or_all() {
         child.kill().unwrap();
         child.wait().unwrap();
         let reader = Reader::of_writer(&path).await.unwrap();
-        check_integrity(&path).await;
+        check_integrity(&path.into()).await;
         reader.sessions(10, &|_| Some(false)).await.unwrap();
     }
 }
@@ -144,7 +143,7 @@ async fn a_kill_while_the_tables_are_made_leaves_none_or_all() {
 async fn processes_that_begin_and_write_at_once_lose_nothing() {
     const CASES: u32 = 400;
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let children: Vec<_> = ["one", "two", "three"].map(|id| (id, spawn(&path, id, CASES))).into_iter().collect();
     for (_, child) in children {
         let output = child.wait_with_output().unwrap();

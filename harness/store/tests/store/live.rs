@@ -1,6 +1,6 @@
 //! How far each case is, and what has changed since.
 
-use crate::support::{about, held, intend, name, owner, result, session};
+use crate::support::{about, database, held, intend, name, owner, result, session};
 use muster_core::{
     live::{CaseProgress, CaseState, LiveCase},
     result::{About, Outcome},
@@ -45,7 +45,7 @@ fn lines(changes: &Changes) -> Vec<String> {
 #[tokio::test]
 async fn a_reader_sees_what_has_changed_since_it_last_looked() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = session("0199live", 5);
     store.begin(&session, &owner(1)).await.unwrap();
     let names: Vec<_> = (0..3).map(|number| Arc::new(name(number))).collect();
@@ -81,7 +81,7 @@ async fn a_reader_sees_what_has_changed_since_it_last_looked() {
 #[tokio::test]
 async fn states_that_are_overtaken_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = session("0199live", 5);
     store.begin(&session, &owner(1)).await.unwrap();
     let name = Arc::new(name(1));
@@ -99,7 +99,7 @@ async fn states_that_are_overtaken_are_not_written() {
 #[tokio::test]
 async fn more_states_than_a_transaction_holds_are_written_without_another_message() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = session("0199live", 5);
     store.begin(&session, &owner(1)).await.unwrap();
     for number in 0..2_000 {
@@ -119,7 +119,7 @@ async fn more_states_than_a_transaction_holds_are_written_without_another_messag
 #[tokio::test]
 async fn no_state_is_written_after_the_result_of_its_attempt() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let store = Store::open(database(&folder)).await.unwrap();
     let session = session("0199live", 5);
     store.begin(&session, &owner(1)).await.unwrap();
     for number in 0..2_000 {
@@ -146,7 +146,7 @@ async fn no_state_is_written_after_the_result_of_its_attempt() {
 #[tokio::test]
 async fn after_a_takeover_cases_that_were_aborted_wait_again() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199live", 5);
     let first = Store::open(&path).await.unwrap();
     first.begin(&session, &owner(1)).await.unwrap();

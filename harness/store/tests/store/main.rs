@@ -1,10 +1,11 @@
-//! The store from outside, on real files and with real processes.
+//! The store from outside, on real files and with real processes. `postgres` runs the same tests again on a server.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cost;
 mod failures;
 mod killed;
 mod live;
+mod postgres;
 mod reader;
 mod round_trip;
 mod session;

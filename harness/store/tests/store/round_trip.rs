@@ -1,6 +1,6 @@
 //! What is read is what was written, whatever it is.
 
-use crate::support::{about, identifier, name, owner, session};
+use crate::support::{about, database, identifier, name, owner, session};
 use muster_core::{
     case::{CaseName, SessionId},
     job::{
@@ -180,7 +180,7 @@ fn without_nan(mut results: Vec<CaseResult>) -> (Vec<CaseResult>, Vec<bool>) {
 fn every_result_is_read_as_it_was_written() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let (store, reader) = runtime.block_on(async { (Store::open(&path).await.unwrap(), Reader::open(&path).await.unwrap()) });
     let mut number = 0;
     let mut write_and_read = |written: Vec<CaseResult>| {
@@ -211,7 +211,7 @@ fn every_result_is_read_as_it_was_written() {
 #[tokio::test]
 async fn figures_that_json_does_not_know_survive() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     let session = session("0199aa", 1);
     store.begin(&session, &owner(1)).await.unwrap();

@@ -1,6 +1,6 @@
 //! A session from its beginning to its end.
 
-use crate::support::{check_integrity, held, intend, intend_as, job, launched, limits, owner, result, rules, session};
+use crate::support::{check_integrity, database, held, intend, intend_as, job, launched, limits, owner, result, rules, session};
 use muster_core::{
     job::scheduler::Disruption,
     result::{CaseResult, Failure, Outcome},
@@ -11,7 +11,7 @@ use muster_text::time::Timestamp;
 #[tokio::test]
 async fn a_reader_sees_a_session_as_it_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     let session = session("0199aa", 5);
     store.begin(&session, &owner(1)).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_reader_sees_a_session_as_it_goes_on() {
 #[tokio::test]
 async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let killed = Store::open(&path).await.unwrap();
     killed.begin(&session, &owner(1)).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_dead_session_is_taken_over_once_and_goes_on_with_its_cases() {
 #[tokio::test]
 async fn who_has_shown_a_sign_of_life_keeps_its_session_and_who_has_lost_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let (first, second) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
     first.begin(&session, &owner(1)).await.unwrap();
@@ -99,7 +99,7 @@ async fn who_has_shown_a_sign_of_life_keeps_its_session_and_who_has_lost_it_is_t
 #[tokio::test]
 async fn who_has_lost_a_session_does_not_end_it() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let (first, second) = (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
     first.begin(&session, &owner(1)).await.unwrap();
@@ -114,7 +114,7 @@ async fn who_has_lost_a_session_does_not_end_it() {
 #[tokio::test]
 async fn a_session_that_is_claimed_is_not_taken_over_and_keeps_its_end() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let (first, sweep, other) =
         (Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap(), Store::open(&path).await.unwrap());
@@ -140,7 +140,7 @@ async fn a_session_that_is_claimed_is_not_taken_over_and_keeps_its_end() {
 #[tokio::test]
 async fn a_session_that_a_signal_ended_is_open_again_and_its_aborted_cases_have_never_been() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let store = Store::open(&path).await.unwrap();
     store.begin(&session, &owner(1)).await.unwrap();
@@ -176,7 +176,7 @@ async fn a_session_that_a_signal_ended_is_open_again_and_its_aborted_cases_have_
 #[tokio::test]
 async fn a_job_that_was_swept_says_so_unless_it_had_its_result() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let session = session("0199aa", 5);
     let store = Store::open(&path).await.unwrap();
     store.begin(&session, &owner(1)).await.unwrap();
@@ -194,7 +194,7 @@ async fn a_job_that_was_swept_says_so_unless_it_had_its_result() {
 #[tokio::test]
 async fn a_plan_that_replaces_another_is_the_only_one_of_its_attempt() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     let session = session("0199aa", 5);
     store.begin(&session, &owner(1)).await.unwrap();
@@ -213,7 +213,7 @@ async fn a_plan_that_replaces_another_is_the_only_one_of_its_attempt() {
 #[tokio::test]
 async fn of_a_case_that_was_retried_the_last_attempt_counts() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     let session = session("0199aa", 5);
     store.begin(&session, &owner(1)).await.unwrap();
@@ -228,7 +228,7 @@ async fn of_a_case_that_was_retried_the_last_attempt_counts() {
 #[tokio::test]
 async fn results_are_read_in_parts() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     let (first, second) = (session("0199aa", 5), session("0199bb", 6));
     for session in [&first, &second] {

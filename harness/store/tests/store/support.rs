@@ -13,10 +13,11 @@ use muster_core::{
         sanity::{Assertion, Claim},
     },
 };
-use muster_store::{Held, Intent, Owner, Store, StoreError};
+use muster_store::{Held, Intent, Location, Owner, Store, StoreError};
 use muster_text::{Value, time::Timestamp};
 use sqlx::{Connection, SqliteConnection};
-use std::{path::Path, time::Duration};
+use std::{env, time::Duration};
+use tempfile::TempDir;
 
 pub(crate) fn session(id: &str, started: i64) -> Session {
     Session {
@@ -181,8 +182,20 @@ pub(crate) async fn intend_as(
     store.intent(&Intent { session, name, about, attempt, job, rules, limits, begun, replaces }).await
 }
 
-/// Panics if pages are damaged or a row refers to nothing.
-pub(crate) async fn check_integrity(path: &Path) {
+/// Where the folder of the socket of a server is, if the tests run on PostgreSQL.
+pub(crate) const SERVER: &str = "MUSTER_STORE_TEST_SERVER";
+
+/// The database of a test: a file in its folder, or a schema of its own on the server.
+pub(crate) fn database(folder: &TempDir) -> Location {
+    let Ok(server) = env::var(SERVER) else { return folder.path().join("results.db").into() };
+    let name = folder.path().file_name().unwrap().to_string_lossy().replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
+    muster_test_database::server::make_schema(&server, &name.to_lowercase());
+    format!("{}&spool={}", muster_test_database::server::url(&server, &name.to_lowercase()), folder.path().display()).into()
+}
+
+/// Panics if pages are damaged or a row refers to nothing. PostgreSQL has no foreign key that does not hold.
+pub(crate) async fn check_integrity(database: &Location) {
+    let Some(path) = database.as_file() else { return };
     let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
     let report: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check").fetch_all(&mut connection).await.unwrap();
     assert_eq!(report, ["ok"]);

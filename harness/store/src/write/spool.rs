@@ -1,0 +1,251 @@
+//! What is written while the server is away: a file on the disk of the harness, in which a message is as safe as in a database. When
+//! the server is there again, it is written there in the same order, and the file is removed.
+//!
+//! ```text
+//! file     record ...                           a process that is killed leaves its file; the next that opens the database writes it
+//! record   length (4 bytes), MessagePack        one that was not finished is not there: nobody was told that it is
+//! Message | Tried { transaction, first, count } these messages were written in that transaction, if it was committed
+//! ```
+
+use crate::write::message::Message;
+use muster_host::files;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+/// Spools of this process so far.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+#[derive(Debug)]
+pub(crate) struct Spool {
+    path: PathBuf,
+    /// Locked as long as its process lives. `None`: it is not needed yet.
+    file: Option<File>,
+    limit: u64,
+    size: u64,
+    messages: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Record {
+    Message(Message),
+    Tried(Tried),
+}
+
+/// Messages, by their numbers in the file, that were in one transaction whose end is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tried {
+    pub(crate) transaction: i64,
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+}
+
+impl Tried {
+    /// The first, and the one after the last.
+    pub(crate) fn range(self) -> [u64; 2] {
+        [self.first, self.first + self.count]
+    }
+}
+
+/// What is in a spool.
+pub(crate) struct Contents {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tried: Vec<Tried>,
+}
+
+impl Spool {
+    /// A spool of this process for a database. The file is made when something is written.
+    pub(crate) fn new(folder: &Path, database: &str, limit: u64) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!("{}.{}.{number}.spool", prefix(database), std::process::id()));
+        Self { path, file: None, limit, size: 0, messages: 0 }
+    }
+
+    /// The spools for a database that processes have left which are gone.
+    pub(crate) fn abandoned(folder: &Path, database: &str, limit: u64) -> Vec<Self> {
+        let prefix = prefix(database) + ".";
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(&prefix) && name.ends_with(".spool")
+        };
+        let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_one);
+        let abandoned = files.filter_map(|path| {
+            let file = OpenOptions::new().read(true).append(true).open(&path).ok()?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            // Whoever had the lock before may have removed it meanwhile.
+            let size = fs::metadata(&path).ok()?.len();
+            Some(Self { path, file: Some(file), limit, size, messages: 0 })
+        });
+        abandoned.collect()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many messages wait in it.
+    pub(crate) fn len(&self) -> u64 {
+        self.messages
+    }
+
+    /// Half of it is for the results of what runs: with less room, nothing more is launched.
+    pub(crate) fn has_room_for_launches(&self) -> bool {
+        self.size < self.limit / 2
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.size >= self.limit
+    }
+
+    /// Writes messages. When this returns they are on the disk.
+    pub(crate) fn append(&mut self, messages: impl IntoIterator<Item = Message>) -> io::Result<()> {
+        let records: Vec<Record> = messages.into_iter().map(Record::Message).collect();
+        let count = records.len() as u64;
+        self.write(&records)?;
+        self.messages += count;
+        Ok(())
+    }
+
+    /// Writes that messages are tried in a transaction, before it is committed.
+    pub(crate) fn tried(&mut self, tried: Tried) -> io::Result<()> {
+        self.write(&[Record::Tried(tried)])
+    }
+
+    fn write(&mut self, records: &[Record]) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for record in records {
+            let record = rmp_serde::to_vec_named(record).map_err(io::Error::other)?;
+            let length = u32::try_from(record.len()).map_err(io::Error::other)?;
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(&record);
+        }
+        let size = self.size;
+        let file = self.file()?;
+        if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync_data()) {
+            // What is half written would hide what follows.
+            file.set_len(size)?;
+            return Err(error);
+        }
+        self.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            files::create_dir_all(folder)?;
+            drop(files::create_new(&self.path)?);
+            let file = OpenOptions::new().read(true).append(true).open(&self.path)?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+            // The name, too, survives.
+            File::open(folder)?.sync_all()?;
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// All that is in it.
+    pub(crate) fn read(&self) -> io::Result<Contents> {
+        let mut contents = Contents { messages: Vec::new(), tried: Vec::new() };
+        if self.file.is_none() {
+            return Ok(contents);
+        }
+        let bytes = fs::read(&self.path)?;
+        let mut rest = &bytes[..];
+        while let Some((length, after)) = rest.split_first_chunk::<4>() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let Some((record, after)) = after.split_at_checked(length) else { break };
+            match rmp_serde::from_slice(record).map_err(io::Error::other)? {
+                Record::Message(message) => contents.messages.push(message),
+                Record::Tried(tried) => contents.tried.push(tried),
+            }
+            rest = after;
+        }
+        Ok(contents)
+    }
+
+    /// Removes what is in it: it is in the database.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            fs::remove_file(&self.path)?;
+        }
+        (self.file, self.size, self.messages) = (None, 0, 0);
+        Ok(())
+    }
+}
+
+/// The beginning of a file's name: which database, in letters that every file system takes.
+fn prefix(database: &str) -> String {
+    // FNV-1a: the same in every version of this program.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = database.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    format!("{}-{:016x}", database.chars().map(word).take(60).collect::<String>(), hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::message::JobKey;
+
+    fn cleaned(identifier: &str) -> Message {
+        Message::Cleaned(JobKey { session: "s".into(), identifier: identifier.into() })
+    }
+
+    fn names(contents: &Contents) -> Vec<String> {
+        let name = |message: &Message| match message {
+            Message::Cleaned(key) => key.identifier.to_string(),
+            _ => "another".to_owned(),
+        };
+        contents.messages.iter().map(name).collect()
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_read_again_and_what_is_half_written_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), "ada@db:5432/muster", 1 << 20);
+        assert_eq!(names(&spool.read().unwrap()), [""; 0], "nothing is made before it is needed");
+        spool.append([cleaned("a"), cleaned("b")]).unwrap();
+        let tried = Tried { transaction: 7, first: 0, count: 2 };
+        spool.tried(tried).unwrap();
+        spool.append([cleaned("c")]).unwrap();
+        let path = spool.path().to_owned();
+        drop(spool);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend_from_slice(&[200, 0, 0, 0, 1, 2]);
+        fs::write(&path, bytes).unwrap();
+        let [left] = &mut Spool::abandoned(folder.path(), "ada@db:5432/muster", 1 << 20)[..] else { panic!("one file") };
+        let contents = left.read().unwrap();
+        assert_eq!((names(&contents), &contents.tried[..]), (vec!["a".into(), "b".into(), "c".into()], &[tried][..]));
+        left.clear().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_spool_is_taken_by_one_process_and_for_its_own_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), "ada@db:5432/muster", 1 << 20);
+        spool.append([cleaned("a")]).unwrap();
+        assert!(Spool::abandoned(folder.path(), "ada@db:5432/muster", 1).is_empty(), "its process lives");
+        drop(spool);
+        assert!(Spool::abandoned(folder.path(), "ada@db:5432/other", 1).is_empty());
+        assert_eq!(Spool::abandoned(folder.path(), "ada@db:5432/muster", 1).len(), 1);
+    }
+
+    #[test]
+    fn half_of_it_is_for_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::new(folder.path(), "db", 400);
+        let mut launches = 0;
+        while spool.has_room_for_launches() {
+            spool.append([cleaned("a")]).unwrap();
+            launches += 1;
+        }
+        assert!(launches > 1 && !spool.is_full());
+    }
+}
