@@ -3,7 +3,6 @@
 //! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
 
 mod author;
-mod convert;
 mod dash;
 mod file;
 mod foreign;
@@ -13,8 +12,7 @@ mod reports;
 mod results;
 mod rounds;
 
-pub use author::{CheckCommand, FmtArgs, InitArgs, LintArgs, LintFormat, NewArgs};
-pub use convert::ConvertArgs;
+pub use author::{CheckCommand, ConvertArgs, FmtArgs, InitArgs, LintArgs, LintFormat, NewArgs};
 pub use dash::{is_dash, takes_stdout};
 pub use file::{FileSetting, settings as file_settings};
 pub use night::{FailOn, NightArgs, NightCommand, NightFormat};
