@@ -41,6 +41,9 @@ pub struct Ending {
     pub ended: Timestamp,
     /// The exit of every section that is judged, in stdout order.
     pub exits: Vec<SectionExit>,
+    /// Its nodes, where it may end before it was seen at work and its sections do not name all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
     /// Its pods that had started, where it has pods: they alone say which sections are judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<JobPod>,

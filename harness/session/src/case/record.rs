@@ -88,6 +88,7 @@ impl Record {
                 self.result.times.started = Some(ending.started);
                 self.result.times.ended = Some(ending.ended);
                 self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
+                self.ran_on(ending.nodes.iter().cloned());
                 self.result.exits.clone_from(&ending.exits);
                 self.result
                     .warnings

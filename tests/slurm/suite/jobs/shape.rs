@@ -14,9 +14,9 @@ pub(crate) fn a_job_passes_with_its_figure_and_node() {
     place.await_empty_queue();
 }
 
-/// Tasks on nodes, a launcher of the check with options of its own.
+/// Tasks on nodes, a launcher of the check with options of its own. The job may end before it is seen at work.
 pub(crate) fn tasks_run_on_as_many_nodes_as_the_check_says() {
-    let check = "executable: hostname\npostrun_cmds: [sleep 2]\nnum_tasks: 3\nnum_nodes: 3\nnum_tasks_per_node: 1\nlauncher: srun\n\
+    let check = "executable: hostname\nnum_tasks: 3\nnum_nodes: 3\nnum_tasks_per_node: 1\nlauncher: srun\n\
                  launcher_options: --label\nsanity: [{ found: '^\\d: n\\d', count: 3 }, { found: '2: n3' }]";
     let place = Place::new(Cluster::shared(), "shape", "launcher: none", check);
     let ended = place.run(&[]).expect(0);

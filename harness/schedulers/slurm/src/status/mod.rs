@@ -288,9 +288,9 @@ impl Facts<'_> {
         if self.exit.is_some_and(|exit| exit.restarts > 0) {
             notes.push("Slurm started the job again: log and status are those of its last start".to_owned());
         }
-        let node = self.nodes().into_iter().next();
-        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node, exit }];
-        JobStatus::Ended(Ending { started, ended, exits, cause, notes, ..Ending::default() })
+        let nodes = self.nodes();
+        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node: nodes.first().cloned(), exit }];
+        JobStatus::Ended(Ending { started, ended, exits, nodes, cause, notes, ..Ending::default() })
     }
 
     fn started(&self) -> Option<Timestamp> {

@@ -101,11 +101,11 @@ fn line(given: &Given) -> String {
                 JobStatus::Pending { why } => format!("{over}pending {why}"),
                 JobStatus::Running { nodes, .. } => format!("{over}running on {}", nodes.join("+")),
                 JobStatus::Gone { why, cause } => format!("{over}gone {why}: {cause}"),
-                JobStatus::Ended(Ending { exits, limit, cause, notes, .. }) => {
+                JobStatus::Ended(Ending { exits, nodes, limit, cause, notes, .. }) => {
                     let limit = limit.map_or_else(String::new, |clock| format!(" at the limit {clock}"));
                     let cause = cause.map_or_else(String::new, |cause| format!("; {cause}"));
-                    let node = exits[0].node.clone().unwrap_or_default();
-                    format!("{over}{} on {node}{limit}{cause}{}", exits[0].exit, notes.concat())
+                    assert_eq!(exits[0].node.as_ref(), nodes.first());
+                    format!("{over}{} on {}{limit}{cause}{}", exits[0].exit, nodes.join("+"), notes.concat())
                 }
             }
         }
@@ -123,10 +123,10 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ("RUNNING", None, 0, "running on n1+n2"),
         ("RUNNING", Some(0), 0, "running on n1+n2"),
         ("COMPLETING", None, 0, "running on n1+n2"),
-        ("COMPLETING", Some(0), 0, "exit status 0 on n1"),
-        ("COMPLETING", Some(3), 0, "exit status 3 on n1"),
-        ("COMPLETED", Some(0), 0, "over: exit status 0 on n1"),
-        ("COMPLETED", Some(3), 0, "over: exit status 3 on n1"),
+        ("COMPLETING", Some(0), 0, "exit status 0 on n1+n2"),
+        ("COMPLETING", Some(3), 0, "exit status 3 on n1+n2"),
+        ("COMPLETED", Some(0), 0, "over: exit status 0 on n1+n2"),
+        ("COMPLETED", Some(3), 0, "over: exit status 3 on n1+n2"),
         ("COMPLETED", None, 1, "Same"),
         (
             "COMPLETED",
@@ -134,32 +134,32 @@ fn what_the_queue_lists_is_what_the_job_is() {
             60,
             "Infra: job 12 ended on n1 and 1 more, and its exit file did not come to /stage within 1m: is that on a file system that its nodes see?",
         ),
-        ("FAILED", Some(3), 0, "over: exit status 3 on n1"),
+        ("FAILED", Some(3), 0, "over: exit status 3 on n1+n2"),
         ("FAILED", None, 0, "Ask"),
         (
             "OUT_OF_MEMORY",
             Some(0),
             0,
-            "over: killed by signal 9 (SIGKILL) on n1; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
+            "over: killed by signal 9 (SIGKILL) on n1+n2; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
         ),
         (
             "OUT_OF_MEMORY",
             Some(137),
             0,
-            "over: exit status 137 on n1; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
+            "over: exit status 137 on n1+n2; OUT_OF_MEMORY on n1 and 1 more: used more memory than it asked for: 4G on each node",
         ),
         (
             "TIMEOUT",
             Some(143),
             0,
-            "over: exit status 143 on n1 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
+            "over: exit status 143 on n1+n2 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
         ),
         ("PREEMPTED", None, 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
         ("PREEMPTED", Some(143), 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
-        ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1Slurm preempted the job after its script ended"),
-        ("CANCELLED", Some(3), 0, "over: exit status 3 on n1the job was cancelled after its script ended"),
+        ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1+n2Slurm preempted the job after its script ended"),
+        ("CANCELLED", Some(3), 0, "over: exit status 3 on n1+n2the job was cancelled after its script ended"),
         ("NODE_FAIL", None, 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
-        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1the node failed after the script ended on n1 and 1 more"),
+        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1+n2the node failed after the script ended on n1 and 1 more"),
         ("CANCELLED", None, 0, "Ask"),
         ("CANCELLED", None, 10, "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more"),
     ];
@@ -176,9 +176,9 @@ fn a_job_that_is_not_listed_is_not_gone_at_once() {
         (known(None, None, 1, 1), "not seen"),
         (known(None, None, 11, 11), "Ask"),
         (known(None, Some(0), 1, 1), "over: exit status 0 on n1"),
-        (known(Some("RUNNING"), Some(0), 30, 0), "over: exit status 0 on n1"),
+        (known(Some("RUNNING"), Some(0), 30, 0), "over: exit status 0 on n1+n2"),
         (known(Some("RUNNING"), Some(143), 30, 1), "Ask"),
-        (known(Some("RUNNING"), Some(143), 30, 10), "over: exit status 143 on n1"),
+        (known(Some("RUNNING"), Some(143), 30, 10), "over: exit status 143 on n1+n2"),
         (known(Some("RUNNING"), None, 30, 1), "Ask"),
         (known(Some("RUNNING"), None, 999, 300), "over: gone deleted: neither squeue nor sacct knows job 12"),
     ];
@@ -200,11 +200,11 @@ fn the_accounting_says_who_took_a_job_away() {
         ),
         (
             of(("TIMEOUT", (0, 15)), Some(143)),
-            "over: exit status 143 on n1 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
+            "over: exit status 143 on n1+n2 at the limit run; TIMEOUT: Slurm's time limit of 6 min was reached on n1 and 1 more",
         ),
         (
             of(("FAILED", (0, 9)), None),
-            "over: killed by signal 9 (SIGKILL) on n1; signal 9 (SIGKILL) ended the script of job 12 on n1 and 1 more",
+            "over: killed by signal 9 (SIGKILL) on n1+n2; signal 9 (SIGKILL) ended the script of job 12 on n1 and 1 more",
         ),
         (
             of(("FAILED", (0, 53)), None),
@@ -244,7 +244,7 @@ fn the_accounting_says_who_took_a_job_away() {
     assert_eq!(ending.exits[0].exit, Exit::Code(7), "the status of srun is that of the tasks that it has ended");
     assert_eq!(ending.notes, ["task 1 on n1: Exited with exit code 7; srun ended the other tasks"]);
     let late = Given { over_for: 60, ..of(("FAILED", (7, 0)), None) };
-    assert_eq!(line(&late), "over: exit status 7 on n1its exit file did not come: the status is Slurm's");
+    assert_eq!(line(&late), "over: exit status 7 on n1+n2its exit file did not come: the status is Slurm's");
 }
 
 #[test]
@@ -253,19 +253,19 @@ fn without_cgroups_the_log_says_that_memory_was_over() {
     let given = |listed, exit| Given { listed: Some(listed), exit, over_memory, ..Given::default() };
     let over = "OUT_OF_MEMORY on n1 and 1 more: used 465 MiB, and may use 50 MiB";
     let rows = [
-        (given("FAILED", None), format!("over: killed by signal 9 (SIGKILL) on n1; {over}")),
-        (given("FAILED", Some(137)), format!("over: exit status 137 on n1; {over}")),
-        (given("COMPLETED", Some(137)), format!("over: exit status 137 on n1; {over}")),
+        (given("FAILED", None), format!("over: killed by signal 9 (SIGKILL) on n1+n2; {over}")),
+        (given("FAILED", Some(137)), format!("over: exit status 137 on n1+n2; {over}")),
+        (given("COMPLETED", Some(137)), format!("over: exit status 137 on n1+n2; {over}")),
         // The script went on after a step of it was killed.
-        (given("COMPLETED", Some(0)), "over: exit status 0 on n1".to_owned()),
-        (given("FAILED", Some(3)), "over: exit status 3 on n1".to_owned()),
+        (given("COMPLETED", Some(0)), "over: exit status 0 on n1+n2".to_owned()),
+        (given("FAILED", Some(3)), "over: exit status 3 on n1+n2".to_owned()),
         (given("RUNNING", None), "running on n1+n2".to_owned()),
     ];
     for (given, expected) in rows {
         assert_eq!(line(&given), expected);
     }
     let vanished = Given { last: Some("RUNNING"), exit: Some(137), over_memory, over_for: 1, ..Given::default() };
-    assert_eq!(line(&vanished), format!("over: exit status 137 on n1; {over}"), "nobody has to be asked");
+    assert_eq!(line(&vanished), format!("over: exit status 137 on n1+n2; {over}"), "nobody has to be asked");
 }
 
 #[test]
