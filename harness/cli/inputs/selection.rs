@@ -62,7 +62,9 @@ impl Selection {
 
     /// The partitions of its cases, each once.
     pub fn partitions(&self) -> Vec<&Partition> {
-        partitions(self.cases.iter())
+        let mut seen = BTreeSet::new();
+        let all = self.cases.iter().map(|case| &case.place.partition);
+        all.filter(|partition| seen.insert(Arc::as_ptr(partition))).map(|partition| &**partition).collect()
     }
 
     /// Reports an empty selection, which is bad usage. Returns the exit code.
@@ -187,9 +189,6 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     }
     let why_none = if selected.is_empty() { filters.why_none(&all) } else { Vec::new() };
     let planned = dependencies::resolve(selected, &all, &mut diagnostics);
-    if cli.rounds.rehearse.is_none() {
-        refuse_wrong_options(&planned, &site.sites, color)?;
-    }
     let mut facts = expansion::look_at(&planned, &unsound, depth, &mut diagnostics);
     overrides.unused(&loaded.checks, &mut diagnostics);
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
@@ -215,28 +214,6 @@ fn unused_sites(files: &Files, site: &Site) -> Option<Diagnostic> {
         format!("no `hostnames` of the site files match this host: checks run in the built-in system `{}`", site.system.name);
     let hint = format!("use {}, or set `hostnames` in the site file", names.join(" or "));
     Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::general(message).hint(hint) })
-}
-
-/// Options of the site whose values schedulers refuse. They are mistakes of the site file like others.
-fn refuse_wrong_options(planned: &[Planned], sites: &Sites, color: bool) -> anyhow::Result<()> {
-    let mut wrong: Vec<Diagnostic> = Vec::new();
-    for mistake in partitions(planned.iter().map(|planned| &planned.case)).iter().flat_map(|partition| partition.wrong_options())
-    {
-        // Partitions share the options of their system.
-        if !wrong.contains(&mistake) {
-            wrong.push(mistake);
-        }
-    }
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    bail!("{}", diagnostic::render(&wrong, &sites.sources, color).trim_end().to_owned())
-}
-
-fn partitions<'a>(cases: impl Iterator<Item = &'a TestCase>) -> Vec<&'a Partition> {
-    let mut seen = BTreeSet::new();
-    let all = cases.map(|case| &case.place.partition);
-    all.filter(|partition| seen.insert(Arc::as_ptr(partition))).map(|partition| &**partition).collect()
 }
 
 fn wrong_filter(flag: &str, message: impl Display) -> anyhow::Error {

@@ -163,7 +163,8 @@ fn a_partition_of_slurm_is_looked_at_with_its_file() {
     let site = |keys: &str| format!("name: c\npartitions:\n  - name: p\n    scheduler: slurm\n{keys}");
     sandbox.write(
         "site.yaml",
-        &site("    launcher: srum\n    access: [-p x, --output=y]\n    resources: [{ name: r, options: ['-t {t}'] }]\n    max_jobs: 0\n"),
+        &site("    launcher: srum\n    access: [-p x, --output=y]\n    resources: [{ name: r, options: ['-t {t}'] }]\n    max_jobs: 0\n    \
+                 sched_options: { job_submit_timeout: 100s }\n  - { name: q, scheduler: slurm }\nsched_options: { policy: { poll: 1s } }\n"),
     );
     for args in [&["-c", "check.yaml", "-l"][..], &["config", "show"]] {
         let ended = sandbox.muster(&[&["-C", "site.yaml", "--system", "c"], args].concat());
@@ -172,6 +173,8 @@ fn a_partition_of_slurm_is_looked_at_with_its_file() {
             ("there is no launcher `srum`", "site.yaml:5:"),
             ("`access`: `--output=y` is not taken", "site.yaml:6:"),
             ("`resources`: `-t` is not taken", "site.yaml:7:"),
+            ("`sched_options.job_submit_timeout`: the most is 60s", "site.yaml:9:"),
+            ("`sched_options.policy`: there is no `poll`", "site.yaml:11:"),
         ] {
             assert_eq!(ended.stderr.matches(message).count(), 1, "{message}: {}", ended.stderr);
             assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);

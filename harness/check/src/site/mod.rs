@@ -11,14 +11,9 @@ pub mod selector;
 use crate::site::{
     modules::{Module, ModulesSystem},
     platform::Platform,
-    scheduler_keys::refused_options,
 };
 use muster_core::{job::descriptor::NamedScheduler, result::OnDisruption, rules::LogAction};
-use muster_text::{
-    Value,
-    diagnostic::{Diagnostic, Span},
-    file_mode::FileMode,
-};
+use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
 use serde::Serialize;
 use serde_json::Map;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -96,8 +91,6 @@ pub struct Partition {
     pub pass_env: Vec<String>,
     /// The scheduler's own options, the system's under the partition's.
     pub sched_options: Value,
-    /// Where the value of each of these options is written.
-    pub option_places: BTreeMap<String, Span>,
     /// The values of keys that several schedulers have, of those that its scheduler takes.
     pub shared: Map<String, Value>,
     /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
@@ -120,11 +113,6 @@ pub struct ContainerPlatform {
 }
 
 impl Partition {
-    /// The mistakes in its options that its scheduler knows of.
-    pub fn wrong_options(&self) -> Vec<Diagnostic> {
-        refused_options(self.scheduler, &self.sched_options, |name| self.option_places.get(name).copied())
-    }
-
     /// What runs the container of a check that names none.
     pub fn default_platform(&self) -> Option<Platform> {
         let chosen = self.container_platforms.iter().find(|one| one.is_default).or(self.container_platforms.first());

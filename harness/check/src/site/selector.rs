@@ -222,7 +222,6 @@ mod tests {
             prepare_cmds: vec![],
             pass_env: vec![],
             sched_options: Value::Null,
-            option_places: BTreeMap::new(),
             processor: BTreeMap::from([("arch".into(), "zen3".into())]),
             devices: vec![Device { kind: "gpu".into(), arch: Some("sm_80".into()), model: None, num_devices: Some(8) }],
             span: None,

@@ -4,7 +4,7 @@ use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, Partit
 use crate::site::{
     ContainerPlatform, Device, Environment, Mode, Partition, System, modules,
     quarantine::Entry,
-    scheduler_keys::{check_options, shared_keys, wrong_shared},
+    scheduler_keys::{check_options, refused_options, shared_keys, wrong_shared},
 };
 use muster_core::job::{
     descriptor::{NamedScheduler, Schedulers},
@@ -127,8 +127,7 @@ fn partition(
         Some(names) => names.iter().filter_map(|name| environment(name, environments, context)).collect(),
         None => environments.iter().filter(|environment| environment.name == DEFAULT).cloned().collect(),
     };
-    let (sched_options, option_places) =
-        sched_options(scheduler, site.sched_options.as_ref(), file.sched_options.as_ref(), context);
+    let sched_options = sched_options(scheduler, site.sched_options.as_ref(), file.sched_options.as_ref(), context);
     let extras = extras(file.extras.as_ref(), context);
     let mut pass_env = list(site.pass_env.as_ref());
     pass_env.extend(list(file.pass_env.as_ref()));
@@ -155,7 +154,6 @@ fn partition(
         prepare_cmds: list(file.prepare_cmds.as_ref()),
         pass_env,
         sched_options,
-        option_places,
         shared,
         processor: file.processor.as_ref().map(processor).unwrap_or_default(),
         devices: file.devices.iter().flatten().filter_map(device).collect(),
@@ -223,29 +221,35 @@ fn device(file: &DeviceFile) -> Option<Device> {
     })
 }
 
-/// The options of a partition, the system's under them, and where each is written.
+/// The options of a partition, the system's under them.
 fn sched_options(
     scheduler: Option<NamedScheduler>,
     system: Option<&Mapping>,
     partition: Option<&Mapping>,
     context: &mut Context,
-) -> (Value, BTreeMap<String, Span>) {
+) -> Value {
     if let (Some(partition), Some(scheduler)) = (partition, scheduler) {
         check_options(&partition.0, &[scheduler], &[], context.placeholders, &mut context.diagnostics);
     }
     let merged = match (system, partition) {
         (Some(system), Some(partition)) => merge(&system.0, &partition.0, &mut context.diagnostics),
         (Some(only), None) | (None, Some(only)) => only.0.clone(),
-        (None, None) => return (Value::Object(Map::new()), BTreeMap::new()),
+        (None, None) => return Value::Object(Map::new()),
     };
     refuse_placeholders(&merged, context);
     let own = scheduler.map_or_else(|| merged.clone(), |scheduler| merged.only(&scheduler.option_names().collect::<Vec<_>>()));
-    let places = own.entries().iter().filter_map(|(name, value)| Some((name.text()?.to_owned(), value.place()))).collect();
     let values = to_value(&own).unwrap_or_else(|mut diagnostics| {
         context.diagnostics.append(&mut diagnostics);
         Value::Null
     });
-    (values, places)
+    let place = |option: &str| own.get(option).map(Node::place);
+    for mistake in scheduler.map(|scheduler| refused_options(scheduler, &values, place)).into_iter().flatten() {
+        // Partitions share the options of their system.
+        if !context.diagnostics.contains(&mistake) {
+            context.push(mistake);
+        }
+    }
+    values
 }
 
 fn extras(extras: Option<&Ordered<Node>>, context: &mut Context) -> BTreeMap<String, Value> {

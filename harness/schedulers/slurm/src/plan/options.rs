@@ -310,9 +310,18 @@ impl Reader<'_> {
         if policy.poll_min.is_zero() || policy.poll_max < policy.poll_min {
             self.refuse("policy", "`poll_min` is above 0, and `poll_max` is not less", "leave them out: 1s and 10s");
         }
-        policy.requeue = own["requeue"].as_bool().unwrap_or_default();
+        match &own["requeue"] {
+            Value::Null => {}
+            Value::Bool(requeue) => policy.requeue = *requeue,
+            _ => self.refuse("policy", "`requeue` is true or false", "write `requeue: true`"),
+        }
         policy.never = self.list("policy", &own["never"]);
-        policy.place = Place { via: self.list("policy", &own["via"]), cluster: own["cluster"].as_str().map(str::to_owned) };
+        policy.place = Place { via: self.list("policy", &own["via"]), cluster: None };
+        match &own["cluster"] {
+            Value::Null => {}
+            Value::String(name) => policy.place.cluster = Some(name.clone()),
+            _ => self.refuse("policy", "`cluster` is a name", "write a name of `sacctmgr show cluster`"),
+        }
         policy
     }
 }

@@ -139,6 +139,8 @@ fn a_value_that_is_missing_or_cannot_be_meant_is_a_mistake() {
         (json!({ "mem": "1\n#SBATCH --x" }), "`sched_options.mem`: it has a control character"),
         (json!({ "mem": {} }), "`sched_options.mem`: it has one value"),
         (json!({ "policy": { "poll": 1 } }), "`sched_options.policy`: there is no `poll`"),
+        (json!({ "policy": { "requeue": "yes" } }), "`sched_options.policy`: `requeue` is true or false"),
+        (json!({ "policy": { "cluster": 1 } }), "`sched_options.policy`: `cluster` is a name"),
         (
             json!({ "policy": { "poll_min": "9s", "poll_max": "1s" } }),
             "`sched_options.policy`: `poll_min` is above 0, and `poll_max` is not less",
