@@ -18,6 +18,7 @@ pub mod file_mode;
 pub mod format;
 pub mod glob;
 pub mod moment;
+pub mod node_list;
 pub mod pattern;
 pub mod shell;
 pub mod size;

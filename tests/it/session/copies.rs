@@ -26,6 +26,9 @@ fn a_case_is_copied_for_each_node_and_runs_nowhere_else() {
     assert_eq!(attempts(&sandbox), ["good 1 error", "good 1 pass"]);
     let cause = "is to run on elsewhere, and `local` runs on this machine (leave the node out, or name this one)";
     assert!(ended.stdout.contains(cause), "{}", ended.stdout);
+    let slip = muster(&sandbox, &["-l", "-n", "good", "--distribute=iddle"]);
+    let doubt = "warning: --distribute: `iddle` is taken for the name of a node: did you mean `idle`?";
+    assert!(slip.stderr.contains(doubt), "{}", slip.stderr);
 }
 
 #[test]

@@ -32,6 +32,9 @@ pub fn distributed(
     terminal: Terminal,
 ) -> anyhow::Result<Vec<TestCase>> {
     let wanted = Distribute::parse(wanted, schedulers).map_err(|mistake| anyhow!("--distribute: {mistake}"))?;
+    if let Some(doubt) = wanted.doubt(schedulers) {
+        terminal.note(&format!("warning: --distribute: {doubt}"));
+    }
     if adjustments.sets(NODE) {
         bail!("--distribute and -J {NODE} both say on which node a case runs: give one of them");
     }

@@ -1,7 +1,7 @@
 //! The nodes on which copies of a case can run: those of its partition or reservation, by state and feature.
 
 use crate::{
-    answers::{expand, nodes::Node},
+    answers::nodes::Node,
     plan::{self, Handle},
     scheduler::Slurm,
 };
@@ -9,6 +9,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::{scheduler::Nodes, workload::Workload},
 };
+use muster_text::node_list::expand;
 use std::collections::BTreeSet;
 
 pub(crate) async fn nodes(slurm: &Slurm, workload: &Workload, state: &str) -> Result<Nodes, SchedulerError> {

@@ -20,7 +20,7 @@ pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_a_state() {
 pub(crate) fn copies_run_on_the_nodes_that_are_named_or_meet_the_constraint() {
     let check = "executable: hostname\nsanity: [{ found: '^n' }]";
     let place = Place::new(Cluster::shared(), "named", "launcher: none", check);
-    assert_eq!(place.run(&["--distribute=n2,n3"]).expect(0).nodes(), ["n2", "n3"]);
+    assert_eq!(place.run(&["--distribute=n[2-3]"]).expect(0).nodes(), ["n2", "n3"]);
     let place = Place::new(Cluster::shared(), "big", "launcher: none, access: [-C big]", check);
     assert_eq!(place.run(&["--distribute=avail"]).expect(0).nodes(), ["n1", "n3"]);
 }

@@ -1,7 +1,6 @@
 //! How a cluster is set up: `scontrol show config`, `scontrol -o show partition`.
 
-use super::expand;
-use muster_text::time::Timestamp;
+use muster_text::{node_list::expand, time::Timestamp};
 use std::{collections::BTreeMap, time::Duration};
 
 /// What is read of the configuration.

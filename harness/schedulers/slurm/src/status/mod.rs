@@ -12,7 +12,7 @@ pub(crate) use pending::{Decision, decide, words};
 
 use crate::{
     answers::{
-        State, expand,
+        State,
         jobs::{Record, Row},
     },
     files::{ExitFile, SECTION},
@@ -27,7 +27,10 @@ use muster_core::{
     },
 };
 use muster_host::account;
-use muster_text::time::{Timestamp, format_duration};
+use muster_text::{
+    node_list::expand,
+    time::{Timestamp, format_duration},
+};
 use std::{path::Path, time::Duration};
 
 /// A job that was launched may be listed only after this time.

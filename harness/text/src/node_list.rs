@@ -1,10 +1,10 @@
-//! Node lists as Slurm writes them: `n[1-3,07],rack[1-2]b[01-04]`.
+//! Lists of nodes as clusters have them: `n[1-3,07],rack[1-2]b[01-04]`.
 
 /// More than the largest machine has: a list that says so is not one.
 const MOST: usize = 100_000;
 
 /// Every node of a list, in order. What cannot be read stays as it is.
-pub(crate) fn expand(list: &str) -> Vec<String> {
+pub fn expand(list: &str) -> Vec<String> {
     let list = list.trim();
     if list.is_empty() || ["(null)", "None", "None assigned", "N/A"].contains(&list) {
         return Vec::new();
@@ -30,7 +30,7 @@ fn parts(list: &str) -> Vec<&str> {
         }
         c == ',' && depth == 0
     };
-    list.split(outside).filter(|part| !part.is_empty()).collect()
+    list.split(outside).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
 /// `rack[1-2]b[01-04]`; `None`: it cannot be read.
@@ -63,7 +63,7 @@ mod tests {
             ("n[1-3]", &["n1", "n2", "n3"]),
             ("n[1-2,07]", &["n1", "n2", "n07"]),
             ("n[08-11]", &["n08", "n09", "n10", "n11"]),
-            ("a,b[1-2]-x,c", &["a", "b1-x", "b2-x", "c"]),
+            ("a, b[1-2]-x,,c", &["a", "b1-x", "b2-x", "c"]),
             ("rack[1-2]b[01-02]", &["rack1b01", "rack1b02", "rack2b01", "rack2b02"]),
             ("", &[]),
             ("None assigned", &[]),
