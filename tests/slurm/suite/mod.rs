@@ -85,6 +85,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     submission::one_case_asks_a_full_site_for_all,
     submission::cases_wait_their_turn_at_a_slow_sbatch,
     submission::a_time_limit_may_be_that_of_the_partition,
+    submission::a_time_limit_may_be_that_of_the_quality_of_service,
     submission::a_launch_that_failed_half_way_is_completed,
     submission::sbatch_gets_what_it_needs_to_reach_the_cluster_and_its_job_does_not,
     selection::a_copy_of_a_case_runs_on_each_node_of_a_state,

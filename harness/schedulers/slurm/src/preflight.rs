@@ -69,11 +69,10 @@ fn wrong(handle: &Handle, partitions: &[Partition]) -> Option<(String, Option<St
 
 fn limits(handle: &Handle, partition: &Partition) -> Option<(String, Option<String>)> {
     let name = &partition.name;
-    // Slurm's own limit is a minute longer than that of the check, where it may be.
     if let (Some(minutes), Some(most)) = (handle.minutes, partition.max_time)
-        && minutes > most + 1
+        && minutes > most
     {
-        let what = format!("`time_limit` is {} min, and partition {name} allows {most} min", minutes - 1);
+        let what = format!("`time_limit` is {minutes} min, and partition {name} allows {most} min");
         return Some((what, Some("lower it, or take another partition".to_owned())));
     }
     if let (Some(nodes), most) = (handle.nodes, partition.max_nodes.unwrap_or(u64::MAX)) {
@@ -103,9 +102,9 @@ mod tests {
             partition("down", None, None, "DOWN"),
         ];
         let rows = [
-            (None, Some(61), None, None),
-            (None, Some(62), None, Some("`time_limit` is 61 min, and partition main allows 60 min")),
-            (Some("short"), Some(11), None, Some("`time_limit` is 10 min, and partition short allows 1 min")),
+            (None, Some(60), None, None),
+            (None, Some(61), None, Some("`time_limit` is 61 min, and partition main allows 60 min")),
+            (Some("short"), Some(10), None, Some("`time_limit` is 10 min, and partition short allows 1 min")),
             (Some("short,main"), Some(11), None, None),
             (Some("short"), None, Some(2), Some("the job asks for 2 nodes, and partition short gives 1")),
             (Some("main"), None, Some(9), Some("the job asks for 9 nodes, and partition main gives 3")),

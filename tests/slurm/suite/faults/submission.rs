@@ -2,15 +2,11 @@
 
 use crate::{
     common::eventually,
-    suite::{
-        cluster::{Accounting, Cluster},
-        sandbox::Place,
-    },
+    suite::{cluster::Cluster, sandbox::Place},
 };
 use std::{
     fs,
     process::{Command, Stdio},
-    thread::sleep,
     time::{Duration, Instant},
 };
 
@@ -56,8 +52,7 @@ pub(crate) fn cases_wait_their_turn_at_a_slow_sbatch() {
     assert!(calls(&place, "squeue").iter().all(|call| !call.contains(" -n ")), "{:?}", calls(&place, "squeue"));
 }
 
-/// Slurm's limit is a minute longer than Muster's, but never longer than a partition allows: of a list, or where the controller did
-/// not say it before the launch.
+/// Slurm's limit is that of the check, and may be as long as one of its partitions allows.
 pub(crate) fn a_time_limit_may_be_that_of_the_partition() {
     let check = "executable: hostname\ntime_limit: 60m\nsanity: [{ found: n }]";
     for (name, partition) in [("exact", "low"), ("either", "'low,main'"), ("shorter", "'short,main'")] {
@@ -66,15 +61,18 @@ pub(crate) fn a_time_limit_may_be_that_of_the_partition() {
         let ended = place.run(&[]).expect_case(0, "pass", &[]);
         assert!(String::from_utf8_lossy(&ended.kept("rfm_job.sh")).contains("#SBATCH --time=60\n"), "{name}");
     }
-    let cluster = Cluster::own(Accounting::Off);
-    let place = Place::new(&cluster, "latelimit", "launcher: none, sched_options: { partition: low }", check);
-    cluster.stop("slurmctld");
-    let running = place.started(&[]);
-    place.staged("rfm_job.sh");
-    sleep(Duration::from_secs(3));
-    cluster.start("slurmctld");
-    let ended = running.ended().expect_case(0, "pass", &[]);
-    assert!(String::from_utf8_lossy(&ended.kept("rfm_job.sh")).contains("#SBATCH --time=60\n"), "{}", ended.text);
+}
+
+/// As long as its quality of service allows, and not longer.
+pub(crate) fn a_time_limit_may_be_that_of_the_quality_of_service() {
+    let run = |name: &str, minutes: u32| {
+        let check = format!("executable: hostname\ntime_limit: {minutes}m\nsanity: [{{ found: n }}]");
+        let options = "launcher: none, sched_options: { qos: brief }";
+        Place::new(Cluster::with_accounting(), name, options, &check).run(&[])
+    };
+    run("brief", 10).expect_case(0, "pass", &[]);
+    let cause = ["QOSMaxWallDurationPerJobLimit: its time limit is above that of its quality of service"];
+    run("notbrief", 11).expect_case(3, "error{config}", &cause);
 }
 
 /// The disk of the stage folder is full when the launch begins, and has room again before it is tried the second time.

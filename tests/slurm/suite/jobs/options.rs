@@ -27,10 +27,10 @@ pub(crate) fn the_options_of_a_check_reach_slurm() {
     let check = "time_limit: 90s\nsched_options: { account: proj, qos: tight, constraint: big, exclude: n1, \
                  mem: 150M, licenses: 'lic:1', nice: 7 }";
     let shown = shown(Cluster::with_accounting(), "reach", "launcher: none", check);
-    // The limit of Slurm is a minute longer than Muster's, in whole minutes.
+    // The limit of Slurm is that of Muster, in whole minutes.
     let words = ["Account=proj", "QOS=tight", "Features=big", "ExcNodeList=n1", "NodeList=n3", "MinMemoryNode=150M"];
     expect(&shown, &words);
-    expect(&shown, &["Licenses=lic:1", "TimeLimit=00:03:00", "Requeue=0", "Nice=7"]);
+    expect(&shown, &["Licenses=lic:1", "TimeLimit=00:02:00", "Requeue=0", "Nice=7"]);
     assert!(shown.contains(" Comment=rfm=") && shown.contains(" rfm-session="), "{shown}");
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn a_dry_run_shows_the_script_that_is_submitted() {
     let (shown, submitted): (Vec<&str>, Vec<&str>) =
         (script.lines().filter(|line| !drawn(line)).collect(), submitted.lines().filter(|line| !drawn(line)).collect());
     assert_eq!(shown, submitted);
-    assert!(submitted.contains(&"#SBATCH --comment=mine") && submitted.contains(&"#SBATCH --time=6"), "{submitted:?}");
+    assert!(submitted.contains(&"#SBATCH --comment=mine") && submitted.contains(&"#SBATCH --time=5"), "{submitted:?}");
 }
 
 /// Nothing is known of the cases then.

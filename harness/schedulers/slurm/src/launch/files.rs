@@ -55,7 +55,7 @@ pub(super) fn prepare(stage: &Path, identifier: &Identifier, script: &str) -> io
 }
 
 /// A script is whole or the one before.
-pub(super) fn write_script(stage: &Path, text: &str) -> io::Result<()> {
+fn write_script(stage: &Path, text: &str) -> io::Result<()> {
     let unfinished = stage.join(UNFINISHED_SCRIPT);
     host_files::write_script(&unfinished, text)?;
     File::open(&unfinished)?.sync_all()?;
@@ -73,20 +73,9 @@ fn modified(path: &Path) -> Option<Timestamp> {
     Some(Timestamp(i64::try_from(since.as_micros()).ok()?))
 }
 
-/// The script as it is submitted. `limits`: of the partitions that it names, in minutes.
-///
-/// Muster's own limit is exact; Slurm's, a minute longer, only ends what Muster has lost. The minute is left out if without it one
-/// partition more takes the job: Slurm takes a job for a list of partitions if it fits into one of them, or into all, as the site
-/// has set `EnforcePartLimits`, and either way it starts it only where it fits. The least limit would be wrong: a shorter
-/// partition of the list never takes the job anyway, and must not keep it from those that do.
-pub(super) fn text(handle: &Handle, limits: impl IntoIterator<Item = u64>, commands: &Commands) -> String {
+/// The script as it is submitted.
+pub(super) fn text(handle: &Handle, commands: &Commands) -> String {
     let mut script = handle.script.clone();
-    if let Some(minutes) = handle.minutes
-        && limits.into_iter().any(|most| minutes == most + 1)
-    {
-        let line = |minutes: u64| format!("#SBATCH --time={minutes}\n");
-        script = script.replacen(&line(minutes), &line(minutes - 1), 1);
-    }
     let hidden = commands.hidden(&handle.pass_env);
     if !hidden.is_empty() {
         let header: usize = script.split_inclusive('\n').take_while(|line| line.starts_with('#')).map(str::len).sum();
@@ -143,36 +132,16 @@ mod tests {
     }
 
     #[test]
-    fn the_minute_on_top_never_keeps_a_job_out_of_a_partition() {
-        let commands = Commands::new(Place { via: vec!["ssh".to_owned()], cluster: None }, None);
-        let rows: [(Option<u64>, &[u64], &str); 7] = [
-            (Some(61), &[60], "60"),
-            (Some(61), &[61], "61"),
-            (Some(61), &[], "61"),
-            (Some(61), &[1, 60], "60"),
-            (Some(61), &[60, 600], "60"),
-            (Some(62), &[60], "62"),
-            (None, &[60], "61"),
-        ];
-        for (minutes, limits, expected) in rows {
-            let script = "#!/bin/bash\n#SBATCH --time=61\nrun\n".replace("61", &minutes.unwrap_or(61).to_string());
-            let handle = Handle { script, minutes, ..Handle::default() };
-            let text = text(&handle, limits.iter().copied(), &commands);
-            assert_eq!(text, format!("#!/bin/bash\n#SBATCH --time={expected}\nrun\n"), "{minutes:?} {limits:?}");
-        }
-    }
-
-    #[test]
     fn what_only_sbatch_needs_is_unset_before_anything_runs() {
         let mut commands = Commands::new(Place::default(), None);
         commands.set(&[("SLURM_JWT", "token"), ("LD_LIBRARY_PATH", "/opt")]);
         let script = "#!/bin/bash\n#SBATCH --time=61\ncd /stage\n# run\n".to_owned();
         let mut handle = Handle { script, ..Handle::default() };
         let first = "#!/bin/bash\n#SBATCH --time=61\n";
-        assert_eq!(text(&handle, [], &commands), format!("{first}unset SLURM_JWT LD_LIBRARY_PATH\ncd /stage\n# run\n"));
+        assert_eq!(text(&handle, &commands), format!("{first}unset SLURM_JWT LD_LIBRARY_PATH\ncd /stage\n# run\n"));
         handle.pass_env = vec!["LD_LIBRARY_PATH".to_owned()];
-        assert_eq!(text(&handle, [], &commands), format!("{first}unset SLURM_JWT\ncd /stage\n# run\n"));
+        assert_eq!(text(&handle, &commands), format!("{first}unset SLURM_JWT\ncd /stage\n# run\n"));
         commands.set(&[]);
-        assert_eq!(text(&handle, [], &commands), handle.script);
+        assert_eq!(text(&handle, &commands), handle.script);
     }
 }

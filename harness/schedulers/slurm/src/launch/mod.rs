@@ -13,12 +13,11 @@ use crate::{
     answers::{
         State,
         jobs::{QUEUE, queue},
-        settings::Partition,
     },
     command::{Delay, LONG_PATIENCE, LimitKey, NoAnswer, PATIENCE, Turn},
     files::runner,
     launch::{
-        files::{note_lost, prepare, text, write_script},
+        files::{note_lost, prepare, text},
         refusal::{Refusal, classify, shortened},
     },
     plan::Handle,
@@ -60,15 +59,12 @@ pub(crate) async fn launch(cluster: &Arc<Cluster>, job: &Job) -> Result<Launch, 
     let limits = LimitKey::of(&handle.script);
     let attempt = Attempt { cluster, job, handle, limits };
     let commands = &cluster.commands;
-    let (mut lost, mut written) = (None, None);
+    let mut lost = None;
     if !commands.queue.is_unsubmitted(&job.identifier) {
         match attempt.prepared().await? {
             Found::Launched(launched) => return Ok(Launch::Launched(*launched)),
             Found::Lost(at) => lost = Some(at),
-            Found::Nothing(script) => {
-                written = script;
-                commands.queue.set_unsubmitted(&job.identifier);
-            }
+            Found::Nothing => commands.queue.set_unsubmitted(&job.identifier),
         }
     }
     let patience = if lost.is_some() { LONG_PATIENCE } else { PATIENCE };
@@ -77,14 +73,6 @@ pub(crate) async fn launch(cluster: &Arc<Cluster>, job: &Job) -> Result<Launch, 
         Ok(turn) => turn,
         Err(delay) => return delayed(delay, lost.is_some()),
     };
-    let partitions = match attempt.partitions().await {
-        Ok(partitions) => partitions,
-        Err(error) => {
-            turn.no_answer(&error.operation, true);
-            return Err(if lost.is_some() { error } else { error.with_nothing_created() });
-        }
-    };
-    attempt.complete(written, partitions).await?;
     turn.submits();
     attempt.submit(turn, lost.is_some()).await
 }
@@ -94,64 +82,30 @@ enum Found {
     Launched(Box<Job>),
     /// Its files, and since then no job: the answer to its launch was lost.
     Lost(Timestamp),
-    /// The script, if it was written now.
-    Nothing(Option<String>),
+    Nothing,
 }
 
 impl Attempt<'_> {
     /// Writes the files, unless they are there; then it was launched before: by this process, whose answer was lost, or by one
     /// that is gone.
     async fn prepared(&self) -> Result<Found, SchedulerError> {
-        let script = self.text(self.cluster.known_partitions());
-        let written = {
-            let (stage, identifier, script) = (self.job.stage.clone(), self.job.identifier.clone(), script.clone());
-            blocking(move || prepare(&stage, &identifier, &script)).await
-        };
-        let prepared = written.map_err(|error| self.not_written(error))?;
+        let script = text(&self.handle, &self.cluster.commands);
+        let (stage, identifier) = (self.job.stage.clone(), self.job.identifier.clone());
+        let written = blocking(move || prepare(&stage, &identifier, &script)).await;
+        let not_written = |error| SchedulerError::new(Class::Infra, format!("write to {}", self.job.stage.display()), error);
+        let prepared = written.map_err(not_written)?;
         if prepared.lost.is_none() && prepared.is_new {
-            return Ok(Found::Nothing(Some(script)));
+            return Ok(Found::Nothing);
         }
         if let Some(launched) = self.find(prepared.lost.or(prepared.written)).await? {
             return Ok(Found::Launched(Box::new(launched)));
         }
-        let Some(lost) = prepared.lost else { return Ok(Found::Nothing(None)) };
+        let Some(lost) = prepared.lost else { return Ok(Found::Nothing) };
         if clock::now().since(lost) < LOST {
             let what = format!("sbatch: its answer was lost, and there is no job {} yet", self.handle.name);
             return Err(SchedulerError { retry_after: Some(SEARCH), ..SchedulerError::plain(Class::Outage, what) });
         }
         Ok(Found::Lost(lost))
-    }
-
-    fn text(&self, partitions: &[Partition]) -> String {
-        let limits = named(self.handle.partition.as_deref(), partitions).filter_map(|partition| partition.max_time);
-        text(&self.handle, limits, &self.cluster.commands)
-    }
-
-    fn not_written(&self, error: io::Error) -> SchedulerError {
-        SchedulerError::new(Class::Infra, format!("write to {}", self.job.stage.display()), error)
-    }
-
-    /// The limits that the script must not exceed: asked here if nobody could before. Who has the turn asks for all.
-    async fn partitions(&self) -> Result<&[Partition], SchedulerError> {
-        if self.handle.minutes.is_none() {
-            return Ok(&[]);
-        }
-        match self.cluster.partitions().await {
-            Err(error) if error.class == Class::Outage => Err(error),
-            // Where scontrol is forbidden, sbatch may work.
-            answer => Ok(answer.unwrap_or_default()),
-        }
-    }
-
-    /// The script as these partitions need it, if it was written in another way.
-    async fn complete(&self, written: Option<String>, partitions: &[Partition]) -> Result<(), SchedulerError> {
-        let script = self.text(partitions);
-        // Most scripts are as planned, and a folder that is slow must not keep the turn.
-        if written.is_some_and(|written| written == script) || script == self.text(&[]) {
-            return Ok(());
-        }
-        let stage = self.job.stage.clone();
-        blocking(move || write_script(&stage, &script)).await.map_err(|error| self.not_written(error))
     }
 
     async fn submit(&self, turn: Turn<'_>, doubtful: bool) -> Result<Launch, SchedulerError> {
@@ -267,29 +221,4 @@ fn delayed(delay: Delay, is_lost: bool) -> Result<Launch, SchedulerError> {
         }
     };
     Ok(Launch::NotNow { why, retry_after: AGAIN, created: None })
-}
-
-/// The partitions that a job may go to: those of a list, or the default one.
-fn named<'p>(names: Option<&str>, partitions: &'p [Partition]) -> impl Iterator<Item = &'p Partition> {
-    partitions.iter().filter(move |partition| match names {
-        Some(names) => names.split(',').any(|name| name.trim() == partition.name),
-        None => partition.is_default,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_goes_to_the_partitions_that_it_names_or_to_the_default_one() {
-        let partition = |name: &str| Partition { name: name.to_owned(), is_default: name == "main", ..Partition::default() };
-        let all = ["main", "low", "short"].map(partition);
-        let rows: [(_, &[&str]); 4] =
-            [(None, &["main"]), (Some("low"), &["low"]), (Some("short, low"), &["low", "short"]), (Some("gone"), &[])];
-        for (names, expected) in rows {
-            let found: Vec<&str> = named(names, &all).map(|partition| &*partition.name).collect();
-            assert_eq!(found, expected, "{names:?}");
-        }
-    }
 }

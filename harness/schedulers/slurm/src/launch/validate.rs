@@ -3,7 +3,6 @@
 use crate::{
     launch::{
         files::text,
-        named,
         refusal::{Refusal, classify, shortened},
     },
     plan::Handle,
@@ -17,9 +16,7 @@ use muster_core::{
 /// What Slurm warns of. The script goes through standard input: there is no stage folder.
 pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>, SchedulerError> {
     let handle = Handle::of(job)?;
-    let partitions = cluster.partitions().await?;
-    let limits = named(handle.partition.as_deref(), partitions).filter_map(|partition| partition.max_time);
-    let script = text(&handle, limits, &cluster.commands);
+    let script = text(&handle, &cluster.commands);
     let answer = cluster.commands.test(script, &handle.pass_env, handle.policy.submit_limit).await?;
     if answer.is_ok() {
         return Ok(Vec::new());

@@ -101,7 +101,8 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
     };
     let options = Options::read(&workload.sched_options)?;
     let name = name(workload);
-    let minutes = workload.limits.run.map(|limit| limit.as_secs().div_ceil(60) + 1);
+    // Of 0 minutes, Slurm makes no limit.
+    let minutes = workload.limits.run.map(|limit| limit.as_secs().div_ceil(60).max(1));
     let header = script::header(workload, &options, &name, minutes)?;
     let handle = Handle {
         place: options.policy.place.clone(),

@@ -55,7 +55,7 @@ fn a_script_can_be_submitted_by_hand_and_runs_once() {
 #SBATCH --output="/stage/it's/rfm_job.out"
 #SBATCH --open-mode=append
 #SBATCH --no-requeue
-#SBATCH --time=12
+#SBATCH --time=11
 #SBATCH --ntasks=8
 cd '/stage/it'\''s' || exit 97
 [ ! -e rfm_job.cancelled ] || { echo 'nothing ran: remove rfm_job.cancelled to run it by hand' > rfm_job.skipped; exit 0; }

@@ -155,12 +155,7 @@ impl Cluster {
         asked.await.map(Vec::as_slice)
     }
 
-    /// The same, as far as it is known without a question.
-    pub(crate) fn known_partitions(&self) -> &[Partition] {
-        self.partitions.get().map(Vec::as_slice).unwrap_or_default()
-    }
-
-    /// One of them.
+    /// One of them, if it is known without a question.
     pub(crate) fn known_partition(&self, name: Option<&str>) -> Option<&Partition> {
         let all = self.partitions.get()?;
         all.iter().find(|one| name.map_or(one.is_default, |name| one.name == name))

@@ -80,6 +80,8 @@ const WORDS: &[(&str, &str)] = &[
     ("InvalidQOS", "its quality of service is not valid"),
     ("AccountNotAllowed", "its account may not use the partition"),
     ("QOSNotAllowed", "its quality of service may not be used in the partition"),
+    ("QOSMaxWallDurationPerJobLimit", "its time limit is above that of its quality of service"),
+    ("AssocMaxWallDurationPerJobLimit", "its time limit is above that of its account"),
     ("QOSMaxJobsPerUserLimit", "its user runs as many jobs as its quality of service allows"),
     ("AssocMaxJobsLimit", "its account runs as many jobs as it may"),
     ("ReservationDeleted", "its reservation is gone"),
