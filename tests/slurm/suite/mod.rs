@@ -49,6 +49,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     shape::the_processors_of_a_task_are_those_of_its_step,
     options::the_options_of_a_check_reach_slurm,
     options::a_job_runs_on_the_node_that_is_asked_for_in_its_reservation,
+    options::commands_of_slurm_run_through_a_remote_shell,
     options::the_access_of_a_reframe_site_becomes_options,
     options::constraints_and_excluded_nodes_of_site_and_check_both_hold,
     options::a_resource_gets_the_values_of_the_check,

@@ -45,6 +45,31 @@ pub(crate) fn a_job_runs_on_the_node_that_is_asked_for_in_its_reservation() {
     place.run(&[]).expect_case(3, "error{config}", &["reservation is invalid"]);
 }
 
+/// Slurm's commands are those of another machine: ssh has a shell there read them, with an environment of its own.
+pub(crate) fn commands_of_slurm_run_through_a_remote_shell() {
+    let check = "executable: echo\nexecutable_opts: [\"it is $((6 * 7))\"]\nparameters: { pause: [0, 100] }\n\
+                 postrun_cmds: ['sleep ${{ pause }}']\nsanity: [{ found: it is 42 }]";
+    let options = "launcher: none, sched_options: { policy: { via: [ssh, login1] } }";
+    let place = Place::new(Cluster::shared(), "via", options, check);
+    let remote = "[ \"$1\" = login1 ] || exit 255; shift; \
+                  exec /usr/bin/env -i PATH=/usr/bin:/bin SLURM_CONF=\"$SLURM_CONF\" /bin/sh -c \"$*\"";
+    place.stub("ssh", remote);
+    let muster = |arguments: &[&str]| {
+        let mut command = place.command(&[&["-c", "c.check.yaml", "--stage", "a stage's"], arguments].concat());
+        command.env("PATH", place.file("bin"));
+        command
+    };
+    let ended = place.to_end(&mut muster(&["-r", "-S", "pause=0", "--distribute=avail"])).expect(0);
+    assert_eq!(ended.nodes(), ["n1", "n2", "n3"], "{}", ended.text);
+    let validated = place.to_end(&mut muster(&["--dry-run=server"])).expect(0);
+    assert!(validated.text.contains("# accepted by the server"), "{}", validated.text);
+    let running = place.start(&mut muster(&["-r", "-S", "pause=100"]));
+    place.job("RUNNING");
+    running.signal("INT");
+    running.ended().expect(130);
+    assert!(place.jobs().is_empty());
+}
+
 /// `access` of a ReFrame site: short names, blanks, several options in one text.
 pub(crate) fn the_access_of_a_reframe_site_becomes_options() {
     let options = "launcher: none, access: ['-p low', -C big, '--gres=gpu:2 -x n1', --mem=120M]";
