@@ -2,8 +2,8 @@
 # What does Muster add to what Slurm itself needs? On real Slurms of three nodes (tests/slurm/run: Linux, root):
 #   COUNT trivial jobs, all of them submitted at once, on 12 CPUs; the same script from a loop of sbatch; and ReFrame
 #   one job of SECONDS, with and without accounting: how often Slurm is asked
-#   32 jobs that run and 1,000 that wait: the first minute, MINUTES at the rate that follows, and what an hour costs
-#   bash tests/bench/slurm.sh [COUNT] [SECONDS] [MINUTES] [REPEAT]
+#   32 jobs that run and WAITING that wait: the first minute, MINUTES at the rate that follows, what an hour costs, and Ctrl-C
+#   bash tests/bench/slurm.sh [COUNT] [SECONDS] [MINUTES] [REPEAT] [WAITING]     COUNT 0: only the last
 # Commands of Slurm are counted by programs of the same names on the PATH, in runs that are not timed; but for the hour.
 if [ -z "${MUSTER_SLURM:-}" ]; then
   # shellcheck source=tests/bench/lib.sh
@@ -17,8 +17,8 @@ slurm_dir=$MUSTER_SLURM_DIR
 export TMPDIR=$slurm_dir   # in memory, and every node sees it
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-count=${1:-100} seconds=${2:-45} minutes=${3:-6} repeat=${4:-3}
-readonly RUNNING=32 WAITING=1000
+count=${1:-100} seconds=${2:-45} minutes=${3:-6} repeat=${4:-3} waiting=${5:-1000}
+readonly RUNNING=32
 
 # Everything is a user's: Slurm sends root the jobs of all users.
 # ReFrame and its Python may lie in a folder of root's, so this user may read everything.
@@ -157,14 +157,14 @@ in_state() { squeue -h -u alice -t "$1" -o %A | wc -l; }
 hour() {
   local begun ready settled pid at rest own_ready own_settled own_end commands_ready commands_settled commands_end
   local asked_ready asked_settled asked_end
-  slurm_site "$((RUNNING + WAITING))" ", time_limit: 55m, max_pending_time: 5h, sched_options: { licenses: seat }"
-  slurm_check "$((RUNNING + WAITING))" "sleep 3200"
+  slurm_site "$((RUNNING + waiting))" ", time_limit: 55m, max_pending_time: 5h, sched_options: { licenses: seat }"
+  slurm_check "$((RUNNING + waiting))" "sleep 3200"
   : >"$scratch/commands"
   chown alice "$scratch/commands"
   begun=$(date +%s.%N)
   PATH=$scratch/bin:$PATH "${as_user[@]}" "${muster[@]}" --prefix "$scratch/hour" -c "$scratch/check.yaml" -r >"$scratch/hour.txt" 2>&1 &
   pid=$!
-  until [ "$(calls sbatch)" -eq $((RUNNING + WAITING)) ] && [ "$(in_state R)" -eq "$RUNNING" ]; do
+  until [ "$(calls sbatch)" -eq $((RUNNING + waiting)) ] && [ "$(in_state R)" -eq "$RUNNING" ]; do
     kill -0 "$pid" 2>/dev/null || { tail -n 20 "$scratch/hour.txt"; exit 1; }
     sleep 0.5
   done
@@ -199,14 +199,16 @@ hour() {
   printf '  Ctrl-C: ended after %s s, %s jobs left; commands: %s\n' "$(compute "$(date +%s.%N) - $at" 1)" "$(in_state PD,R,CG)" "$(commands)"
 }
 
-cluster plain --min-job-age 300
-many "without accounting" squeue
-one "without accounting"
-down plain
-cluster accounted --accounting --min-job-age 300
-many "with accounting" slurm
-one "with accounting"
-down accounted
+if [ "$count" -gt 0 ]; then
+  cluster plain --min-job-age 300
+  many "without accounting" squeue
+  one "without accounting"
+  down plain
+  cluster accounted --accounting --min-job-age 300
+  many "with accounting" slurm
+  one "with accounting"
+  down accounted
+fi
 cluster large --cpus 12 --min-job-age 300
 hour "without accounting"
 down large
