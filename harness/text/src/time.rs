@@ -10,6 +10,11 @@ use std::{fmt, time::Duration};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// Seconds since the Unix epoch, of whoever counts so.
+    pub fn of_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1_000_000))
+    }
+
     /// The time that passed from `earlier` to `self`; zero if the clock went backwards.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -125,8 +125,15 @@ impl Cluster {
         let script = self.folder.join("epilog");
         fs::write(&script, format!("#!/bin/sh\n{line}\n")).expect("a script");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("a program");
-        let config = fs::read_to_string(self.config()).expect("a configuration");
-        fs::write(self.config(), format!("{config}Epilog={}\n", script.display())).expect("a configuration");
+        self.set("Epilog", &script.to_string_lossy());
+    }
+
+    /// Changes its configuration.
+    pub(crate) fn set(&self, key: &str, value: &str) {
+        let before = fs::read_to_string(self.config()).expect("a configuration");
+        let others = before.lines().filter(|line| line.split('=').next() != Some(key));
+        let config = others.fold(String::new(), |text, line| text + line + "\n");
+        fs::write(self.config(), format!("{config}{key}={value}\n")).expect("a configuration");
         self.run(User::Root, &["scontrol", "reconfigure"]);
     }
 

@@ -124,7 +124,7 @@ impl Launched {
         let Handle { node, seconds, .. } = &*handle;
         let ends = self.since.plus(Duration::try_from_secs_f64(*seconds).unwrap_or_default());
         if clock::now() < ends {
-            return Ok(JobStatus::Running { since: self.since, nodes: vec![node.clone()], partly_ended: None });
+            return Ok(JobStatus::Running { since: self.since, nodes: vec![node.clone()], partly_ended: None, has_ended: false });
         }
         let exit = SectionExit { section: node.clone(), section_id: None, node: Some(node.clone()), exit: Exit::Code(0) };
         Ok(JobStatus::Ended(Ending { started: self.since, ended: ends, exits: vec![exit], ..Ending::default() }))

@@ -82,8 +82,8 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(Distribute::parse(text, &schedulers), expected, "{text}");
         }
-        let wrong =
-            ["MAINT", "idle|alloc", "idle*", ",", "node-1,all", "n[1", "n[2-1]"].map(|text| Distribute::parse(text, &schedulers).unwrap_err());
+        let wrong = ["MAINT", "idle|alloc", "idle*", ",", "node-1,all", "n[1", "n[2-1]"]
+            .map(|text| Distribute::parse(text, &schedulers).unwrap_err());
         insta::assert_snapshot!(wrong.join("\n"), @"
         no scheduler knows nodes in state `MAINT`: write all, avail, maint, or names, as in node-1,node-2
         no scheduler knows nodes in state `idle|alloc`: write all, avail, maint, or names, as in node-1,node-2

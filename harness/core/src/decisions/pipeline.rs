@@ -47,6 +47,7 @@ pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelle
         JobStatus::Ended(ending) => return ended(ending),
         JobStatus::Gone { why, cause } => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
         _ if cancelled => return Step::Cancelled,
+        JobStatus::Running { has_ended: true, .. } => return Step::Wait { recheck_in: None },
         JobStatus::Running { .. } => (Clock::Run, elapsed.running),
         JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, elapsed.pending),
     };
@@ -113,7 +114,7 @@ mod tests {
     }
 
     fn running() -> JobStatus {
-        JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None }
+        JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None, has_ended: false }
     }
 
     fn ending(disruption: Option<Disruption>) -> Ending {
@@ -124,12 +125,14 @@ mod tests {
     fn each_clock_ends_only_its_own_phase() {
         let elapsed = Elapsed { pending: 5 * SECOND, running: 5 * SECOND };
         let pending = JobStatus::Pending { why: "quota".into() };
+        let over = JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None, has_ended: true };
         let rows = [
             (&pending, limits(Some(3), Some(9)), Step::TimedOut(Clock::Pending)),
             (&pending, limits(Some(9), Some(3)), Step::Wait { recheck_in: Some(4 * SECOND) }),
             (&pending, limits(None, Some(3)), Step::Wait { recheck_in: None }),
             (&running(), limits(Some(3), Some(9)), Step::Wait { recheck_in: Some(4 * SECOND) }),
             (&running(), limits(Some(9), Some(5)), Step::TimedOut(Clock::Run)),
+            (&over, limits(Some(9), Some(5)), Step::Wait { recheck_in: None }),
             (&JobStatus::NotSeen, limits(Some(5), None), Step::TimedOut(Clock::Pending)),
         ];
         for (status, limits, step) in rows {

@@ -24,6 +24,9 @@ pub enum JobStatus {
         /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
         #[serde(default)]
         partly_ended: Option<String>,
+        /// Its tasks have ended, and how is not known yet: its limit counts no longer. The scheduler does not wait for ever.
+        #[serde(default)]
+        has_ended: bool,
     },
     Ended(Ending),
     /// The job existed and no longer does.
@@ -129,6 +132,11 @@ impl fmt::Display for Exit {
 pub struct Signal(pub i32);
 
 impl Signal {
+    /// What sh reports with this status, if it is that of a signal.
+    pub fn of_status(status: i32) -> Option<Self> {
+        status.checked_sub(128).map(Self).filter(|signal| signal.name().is_some())
+    }
+
     /// Its name, if it has one: those that have the same number on every POSIX system, and on Linux those of Linux.
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {

@@ -197,9 +197,12 @@ impl FakeJob {
             },
             _ if stopped.is_some() => self.ended(None, Exit::Signal(TERM)),
             Some((State::Pending, status)) => JobStatus::Pending { why: status.why.clone() },
-            Some((State::Running, status)) => {
-                JobStatus::Running { since: self.at(self.time_of(status)), nodes: status.nodes.clone(), partly_ended: None }
-            }
+            Some((State::Running, status)) => JobStatus::Running {
+                since: self.at(self.time_of(status)),
+                nodes: status.nodes.clone(),
+                partly_ended: None,
+                has_ended: false,
+            },
             Some((State::NotSeen, _)) | None => JobStatus::NotSeen,
         })
     }

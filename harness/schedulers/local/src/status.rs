@@ -43,9 +43,12 @@ impl LocalScheduler {
             let status = match &*changes.borrow_and_update() {
                 State::Launching => JobStatus::NotSeen,
                 State::Failed => break,
-                State::Running { since, .. } => {
-                    JobStatus::Running { since: *since, nodes: vec![self.here.host.clone()], partly_ended: None }
-                }
+                State::Running { since, .. } => JobStatus::Running {
+                    since: *since,
+                    nodes: vec![self.here.host.clone()],
+                    partly_ended: None,
+                    has_ended: false,
+                },
                 State::Ended { ending, .. } => JobStatus::Ended((**ending).clone()),
             };
             if Some(&status) != seen {
@@ -86,7 +89,7 @@ fn look(job: &Job, handle: &LocalHandle, here: &Machine) -> Result<Observed, Sch
     let host = &handle.machine.host;
     if leader.is_some() {
         return Ok(Observed {
-            status: JobStatus::Running { since: since(), nodes: vec![host.clone()], partly_ended: None },
+            status: JobStatus::Running { since: since(), nodes: vec![host.clone()], partly_ended: None, has_ended: false },
             leader,
         });
     }

@@ -3,7 +3,7 @@
 use crate::{
     answers::nodes::Node,
     plan::{self, Handle},
-    scheduler::Slurm,
+    poll::Clusters,
 };
 use muster_core::{
     error::{Class, SchedulerError},
@@ -12,11 +12,11 @@ use muster_core::{
 use muster_text::node_list::expand;
 use std::collections::BTreeSet;
 
-pub(crate) async fn nodes(slurm: &Slurm, workload: &Workload, state: &str) -> Result<Nodes, SchedulerError> {
+pub(crate) async fn nodes(clusters: &Clusters, workload: &Workload, state: &str) -> Result<Nodes, SchedulerError> {
     // A mistake is that of its plan, which is told with the case.
     let Ok((job, header)) = plan::with_header(workload) else { return Ok(Nodes::default()) };
     let handle = Handle::of(&job)?;
-    let cluster = slurm.cluster(&handle.place);
+    let cluster = clusters.at(&handle.place);
     let all = cluster.nodes(handle.partition.as_deref()).await?;
     let reservation = header.value("reservation");
     let reserved: Option<BTreeSet<String>> = match reservation {

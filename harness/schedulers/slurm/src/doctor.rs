@@ -41,7 +41,7 @@ pub(crate) fn questions<'a>(slurm: &'a Slurm, examined: Examined<'a>) -> Vec<Pro
         }),
         Probe::new("partitions", async move {
             let reached = second.lock().clone();
-            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&slurm.cluster(&place), &names).await });
+            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&slurm.clusters.at(&place), &names).await });
             join_all(asked).await.concat()
         }),
         Probe::new("cases", async move {
@@ -64,7 +64,7 @@ async fn contact(slurm: &Slurm, examined: Examined<'_>) -> (Vec<Probed>, Reached
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
     for (place, names) in places {
-        let cluster = slurm.cluster(&place);
+        let cluster = slurm.clusters.at(&place);
         match cluster.answer("scontrol", &["show", "config"]).await {
             Ok(text) => {
                 let about = about(&text);

@@ -51,7 +51,12 @@ pub(crate) struct ExitFile {
 impl ExitFile {
     /// Slurm has to say how the job ended: the status may be that of a script which was taken away.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.signalled || Signal(self.status - 128).name().is_some()
+        self.signalled || Signal::of_status(self.status).is_some()
+    }
+
+    /// Whether a log of so many bytes is all that its script has seen of it.
+    pub(crate) fn has_log_of(&self, bytes: u64) -> bool {
+        self.bytes.is_none_or(|least| bytes >= least)
     }
 
     /// `None` while it is not there, or not whole.
@@ -75,7 +80,7 @@ impl ExitFile {
         Some(Self {
             status: status.parse().ok()?,
             bytes: bytes.parse().ok(),
-            ended: seconds.map(|seconds| Timestamp(seconds.saturating_mul(1_000_000))),
+            ended: seconds.map(Timestamp::of_seconds),
             restarts: restarts.parse().ok()?,
             signalled: *signalled != "0",
             nodes: nodes.concat(),
@@ -115,6 +120,7 @@ mod tests {
             ("0\n", None),
             ("", None),
             (" 1 2\n", None),
+            ("-2147483648 1 99999999999999999 0 0 n1\n", Some((i32::MIN, Some(1), 0, "n1"))),
         ];
         for (text, expected) in rows {
             let read = ExitFile::parse(text);
@@ -131,6 +137,7 @@ mod tests {
             ("143 1 2 0 0 n1", true),
             ("137 1 2 0 0 n1", true),
             ("0 1 2 0 1 n1", true),
+            ("-2147483648 1 2 0 0 n1", false),
         ];
         for (text, doubtful) in rows {
             assert_eq!(ExitFile::parse(&format!("{text}\n")).unwrap().is_doubtful(), doubtful, "{text}");

@@ -1,9 +1,9 @@
 //! What carries our name in the queues, for `muster sweep` and for who takes a session over. Jobs that have ended need no sweep.
 
 use crate::{
-    answers::State,
+    answers::{State, jobs::time},
     plan::{Handle, NAME, Place, Policy, place_of},
-    scheduler::Slurm,
+    poll::Clusters,
 };
 use muster_core::{
     case::{Identifier, SessionId},
@@ -37,7 +37,7 @@ struct Listed {
     session: Option<SessionId>,
 }
 
-pub(crate) async fn look(slurm: &Slurm, scope: &Scope) -> Inventory {
+pub(crate) async fn look(clusters: &Clusters, scope: &Scope) -> Inventory {
     let mut places: BTreeSet<Place> = scope.partitions.iter().map(place_of).collect();
     let mut stored: BTreeMap<Identifier, &Job> = BTreeMap::new();
     let mut by_place: BTreeMap<Place, Vec<&Job>> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub(crate) async fn look(slurm: &Slurm, scope: &Scope) -> Inventory {
     }
     let mut inventory = Inventory::default();
     for place in places {
-        match slurm.cluster(&place).answer("squeue", &["-h", "-a", "--me", "-t", "all", "-o", COLUMNS]).await {
+        match clusters.at(&place).answer("squeue", &["-h", "-a", "--me", "-t", "all", "-o", COLUMNS]).await {
             Ok(text) => {
                 let listed: Vec<Listed> = text.lines().filter_map(listed).collect();
                 let found: Vec<Found> = listed.iter().map(|one| found(one, &place, &stored)).collect();
@@ -74,7 +74,7 @@ fn listed(line: &str) -> Option<Listed> {
     (!State::of(word).is_final()).then(|| Listed {
         id: id.to_owned(),
         word: word.to_owned(),
-        submitted: submitted.parse::<i64>().ok().map(|seconds| Timestamp(seconds * 1_000_000)),
+        submitted: time(submitted),
         nodes: nodes.to_owned(),
         folder: folder.to_owned(),
         name: name.to_owned(),

@@ -8,10 +8,11 @@
 //! plan       a workload as a script and a handle    command    starting Slurm's commands
 //! launch     sbatch, and lost answers               answers    what the commands print
 //! poll       one look at the queue for all jobs     status     what a job is, and why it waits
-//! logs       the log in the stage folder            files      the other files there
+//! logs       the log in the stage folder            files      the other files there; log_tail: what Slurm wrote into the log
 //! cleanup    scancel, verified                      inventory  what carries our name
 //! preflight  what can never run                     distribute nodes by state
 //! doctor     what `muster doctor` asks
+//! scheduler  the methods of the trait
 //! ```
 
 mod answers;

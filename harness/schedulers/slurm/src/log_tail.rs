@@ -1,4 +1,5 @@
-//! What Slurm has written at the end of a job's log: what its state and status do not say.
+//! What Slurm has written at the end of a job's log: what its state and status do not say. It counts only if the last word is Slurm's:
+//! what was printed after that says that the script went on, and that its status is that of something else.
 
 use muster_core::job::stage_folder::LOG_FILE;
 use muster_host::files as host_files;
@@ -13,6 +14,8 @@ const MOST: u64 = 16 << 10;
 /// What is found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LogTail {
+    /// How long the log was.
+    pub bytes: u64,
     pub over_memory: Option<OverMemory>,
     pub first_failed: Option<FailedTask>,
 }
@@ -25,13 +28,15 @@ pub(crate) struct OverMemory {
     pub allowed: u64,
 }
 
-/// The task with which a step began to fail. srun ends the others then, and its own status is theirs: that of a signal.
+/// The task with which the last step began to fail. srun ends the others then, and its own status is theirs: that of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FailedTask {
     /// `task 1 on n1: Exited with exit code 7`
     pub what: String,
     /// As a shell has it.
     pub status: i32,
+    /// Those of the tasks that srun has ended.
+    pub others: Vec<i32>,
 }
 
 impl LogTail {
@@ -43,14 +48,22 @@ impl LogTail {
             file.seek(SeekFrom::Start(size.saturating_sub(MOST))).ok()?;
             let mut tail = Vec::new();
             file.take(MOST).read_to_end(&mut tail).ok()?;
-            Some(Self::of(&String::from_utf8_lossy(&tail)))
+            Some(Self { bytes: size, ..Self::of(&String::from_utf8_lossy(&tail)) })
         };
         tail().unwrap_or_default()
     }
 
     fn of(tail: &str) -> Self {
         let lines: Vec<&str> = tail.lines().collect();
-        Self { over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)), first_failed: FailedTask::of(&lines) }
+        // The program's last line may have no end.
+        if !lines.last().is_some_and(|last| last.contains("srun: ") || last.contains("slurmstepd")) {
+            return Self::default();
+        }
+        Self {
+            bytes: 0,
+            over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)),
+            first_failed: FailedTask::of(&lines),
+        }
     }
 }
 
@@ -60,7 +73,6 @@ impl OverMemory {
         let (before, after) = line.split_once(" exceeded memory limit (")?;
         let (numbers, end) = after.split_once(')')?;
         let (used, allowed) = numbers.split_once(" > ")?;
-        // The program's last line may have no end.
         let is_slurms = before.contains("slurmstepd") && end == ", being killed";
         is_slurms.then_some(Self { used: used.parse().ok()?, allowed: allowed.parse().ok()? })
     }
@@ -70,12 +82,13 @@ impl FailedTask {
     /// The last report of a task before srun ends its step.
     fn of(lines: &[&str]) -> Option<Self> {
         let end = lines.iter().rposition(|line| line.contains("srun: ") && line.contains("Terminating StepId="))?;
-        lines[..end].iter().rev().find_map(|line| Self::parse(line))
+        let (what, status) = lines[..end].iter().rev().find_map(|line| Self::parse(line))?;
+        let others = lines[end..].iter().filter_map(|line| Self::parse(line)).map(|(_, status)| status).collect();
+        Some(Self { what, status, others })
     }
 
     /// `srun: error: n1: task 1: Exited with exit code 7`, `srun: error: n1: tasks 0,2: Segmentation fault (core dumped)`
-    fn parse(line: &str) -> Option<Self> {
-        // The program's last line may have no end.
+    fn parse(line: &str) -> Option<(String, i32)> {
         let (_, report) = line.split_once("srun: error: ")?;
         let mut parts = report.splitn(3, ": ");
         let (node, task, how) = (parts.next()?, parts.next()?, parts.next()?.trim_end());
@@ -95,7 +108,7 @@ impl FailedTask {
             Some(status) => status.parse().ok()?,
             None => signals.iter().find(|(word, _)| how.starts_with(word)).map(|(_, signal)| 128 + signal)?,
         };
-        Some(Self { what: format!("{task} on {node}: {how}"), status })
+        Some((format!("{task} on {node}: {how}"), status))
     }
 }
 
@@ -121,6 +134,13 @@ mod tests {
             let found = LogTail::of(&format!("hello\n{line}{end}")).first_failed;
             assert_eq!(found.as_ref().map(|task| (task.what.as_str(), task.status)), expected, "{line}");
         }
+        let last = LogTail::of(&format!("srun: error: n1: task 1: Exited with exit code 7{end}")).first_failed;
+        assert_eq!(last.map(|task| task.others), Some(vec![143]));
+        let shell =
+            format!("srun: error: n1: task 1: Exited with exit code 7{}", end.replace("srun: error", "Terminated\nsrun: error"));
+        assert!(LogTail::of(&shell).first_failed.is_some(), "the shells of the others say how they end");
+        let went_on = LogTail::of(&format!("srun: error: n1: task 1: Exited with exit code 7{end}cleaning up\n"));
+        assert_eq!(went_on.first_failed, None, "the status is not that of the step");
         // Of several steps the last that was ended.
         let two =
             format!("srun: error: n1: task 0: Exited with exit code 3{end}srun: error: n3: task 5: Exited with exit code 9{end}");
@@ -142,7 +162,9 @@ mod tests {
             ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED ***", None),
         ];
         for (line, expected) in rows {
-            assert_eq!(OverMemory::parse(line).map(|over| (over.used, over.allowed)), expected, "{line}");
+            let found = |text: &str| LogTail::of(text).over_memory.map(|over| (over.used, over.allowed));
+            assert_eq!(found(&format!("hello\n{line}\nsrun: error: n1: task 0: Killed\n")), expected, "{line}");
+            assert_eq!(found(&format!("{line}\nthe next step\n")), None, "{line}");
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::{
     answers::settings::Partition,
     plan::{Handle, Place},
-    scheduler::Slurm,
+    poll::Clusters,
 };
 use muster_core::{
     error::{Class, SchedulerError},
@@ -14,7 +14,7 @@ use muster_text::diagnostic::did_you_mean;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// What was found, each with the positions of the workloads that it ends.
-pub(crate) async fn findings(slurm: &Slurm, jobs: Vec<Option<Job>>) -> Result<Vec<Finding>, SchedulerError> {
+pub(crate) async fn findings(clusters: &Clusters, jobs: Vec<Option<Job>>) -> Result<Vec<Finding>, SchedulerError> {
     let mut places: BTreeMap<Place, Vec<(usize, Arc<Handle>)>> = BTreeMap::new();
     for (at, job) in jobs.iter().enumerate() {
         // What cannot be planned is told with its case.
@@ -23,7 +23,7 @@ pub(crate) async fn findings(slurm: &Slurm, jobs: Vec<Option<Job>>) -> Result<Ve
     }
     let mut findings: BTreeMap<String, Finding> = BTreeMap::new();
     for (place, handles) in places {
-        let cluster = slurm.cluster(&place);
+        let cluster = clusters.at(&place);
         let partitions = match cluster.partitions().await {
             Ok(partitions) => partitions,
             Err(error) if error.class == Class::Config => {
@@ -69,13 +69,16 @@ fn wrong(handle: &Handle, partitions: &[Partition]) -> Option<(String, Option<St
 
 fn limits(handle: &Handle, partition: &Partition) -> Option<(String, Option<String>)> {
     let name = &partition.name;
-    if let (Some(minutes), Some(most)) = (handle.minutes, partition.max_time)
+    // A quality of service may be above the limits of a partition: if it is not, the job says why it waits.
+    let is_above = partition.has_qos || handle.script.contains("\n#SBATCH --qos=");
+    if !is_above
+        && let (Some(minutes), Some(most)) = (handle.minutes, partition.max_time)
         && minutes > most
     {
         let what = format!("`time_limit` is {minutes} min, and partition {name} allows {most} min");
         return Some((what, Some("lower it, or take another partition".to_owned())));
     }
-    if let (Some(nodes), most) = (handle.nodes, partition.max_nodes.unwrap_or(u64::MAX)) {
+    if let (Some(nodes), most) = (handle.nodes, partition.max_nodes.filter(|_| !is_above).unwrap_or(u64::MAX)) {
         let there = u64::try_from(partition.nodes.len()).unwrap_or(u64::MAX);
         let most = if there == 0 { most } else { most.min(there) };
         if nodes > most {
@@ -91,7 +94,15 @@ mod tests {
 
     fn partition(name: &str, max_time: Option<u64>, max_nodes: Option<u64>, state: &str) -> Partition {
         let nodes = vec!["n1".to_owned(), "n2".to_owned(), "n3".to_owned()];
-        Partition { name: name.to_owned(), is_default: name == "main", state: state.to_owned(), max_time, max_nodes, nodes }
+        Partition {
+            name: name.to_owned(),
+            is_default: name == "main",
+            state: state.to_owned(),
+            max_time,
+            max_nodes,
+            nodes,
+            ..Partition::default()
+        }
     }
 
     #[test]
@@ -115,5 +126,10 @@ mod tests {
             let handle = Handle { partition: name.map(str::to_owned), minutes, nodes, ..Handle::default() };
             assert_eq!(wrong(&handle, &partitions).map(|(what, _)| what).as_deref(), expected, "{name:?} {minutes:?} {nodes:?}");
         }
+        let long = Handle { partition: Some("short".to_owned()), minutes: Some(11), nodes: Some(2), ..Handle::default() };
+        let asks = Handle { script: "#!/bin/sh\n#SBATCH --qos=long\n".to_owned(), ..long.clone() };
+        assert_eq!(wrong(&asks, &partitions), None, "its quality of service may be above both limits");
+        let has = partitions.map(|partition| Partition { has_qos: true, ..partition });
+        assert_eq!(wrong(&long, &has), None, "and so may that of the partition");
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::{
     cleanup, distribute, doctor, inventory, launch, logs,
-    plan::{self, Handle, Place},
-    poll::Cluster,
+    plan::{self, Handle},
+    poll::Clusters,
     preflight,
 };
 use muster_core::{
@@ -22,30 +22,17 @@ use muster_core::{
 };
 use muster_stage::{Stager, fault};
 use muster_text::diagnostic::Diagnostic;
-use parking_lot::Mutex;
-use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::Pin, time::Duration};
 
 #[derive(Debug)]
 pub(crate) struct Slurm {
-    program: Option<PathBuf>,
-    clusters: Mutex<HashMap<Place, Arc<Cluster>>>,
+    pub(crate) clusters: Clusters,
     stager: Stager,
 }
 
 impl Slurm {
     pub(crate) fn new(harness: &Harness) -> Self {
-        Self { program: harness.program.clone(), clusters: Mutex::default(), stager: Stager::default() }
-    }
-
-    /// The cluster of a place, which all jobs there share.
-    pub(crate) fn cluster(&self, place: &Place) -> Arc<Cluster> {
-        let mut clusters = self.clusters.lock();
-        let cluster = clusters.entry(place.clone()).or_insert_with(|| Cluster::new(place.clone(), self.program.as_ref()));
-        Arc::clone(cluster)
-    }
-
-    fn cluster_of(&self, job: &Job) -> Result<Arc<Cluster>, SchedulerError> {
-        Ok(self.cluster(&Handle::of(job)?.place))
+        Self { clusters: Clusters::new(harness.program.clone()), stager: Stager::default() }
     }
 }
 
@@ -76,14 +63,14 @@ impl Scheduler for Slurm {
                 SchedulerError::plain(Class::Config, messages.join("; "))
             };
             let job = self.plan(workload).map_err(mistakes)?;
-            let cluster = self.cluster_of(&job)?;
+            let cluster = self.clusters.of(&job)?;
             launch::validate(&cluster, &job).await.map(Some)
         })
     }
 
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         let jobs: Vec<Option<Job>> = workloads.map(|workload| self.plan(&workload).ok()).collect();
-        Box::pin(preflight::findings(self, jobs))
+        Box::pin(preflight::findings(&self.clusters, jobs))
     }
 
     fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
@@ -99,12 +86,12 @@ impl Scheduler for Slurm {
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
-        Box::pin(async move { launch::launch(&self.cluster_of(job)?, job).await })
+        Box::pin(async move { launch::launch(&self.clusters.of(job)?, job).await })
     }
 
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
         Box::pin(async move {
-            let status = self.cluster_of(job)?.next_status(job, seen).await?;
+            let status = self.clusters.of(job)?.next_status(job, seen).await?;
             if let JobStatus::Ended(ending) = &status
                 && let Some(why) = fault(job, ending).await
             {
@@ -115,25 +102,23 @@ impl Scheduler for Slurm {
     }
 
     fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        logs::log(self.cluster_of(job), job, request.live)
+        logs::log(self.clusters.of(job), job, request.live)
     }
 
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
-        Box::pin(async move { cleanup::clean(&self.cluster_of(job)?, job, how).await })
+        Box::pin(async move { cleanup::clean(&self.clusters.of(job)?, job, how).await })
     }
 
     fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
-        Box::pin(distribute::nodes(self, workload, state))
+        Box::pin(distribute::nodes(&self.clusters, workload, state))
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
-        Box::pin(async move { Ok(inventory::look(self, scope).await) })
+        Box::pin(async move { Ok(inventory::look(&self.clusters, scope).await) })
     }
 
     fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
-        for cluster in self.clusters.lock().values() {
-            cluster.close();
-        }
+        self.clusters.close();
         Box::pin(async { Ok(Vec::new()) })
     }
 }

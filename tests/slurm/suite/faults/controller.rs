@@ -12,6 +12,8 @@ use std::{fs, thread::sleep, time::Duration};
 /// The job ends meanwhile; another waits for it.
 pub(crate) fn a_controller_that_hangs_for_half_a_minute_fails_no_case() {
     let cluster = Cluster::own(Accounting::Off);
+    // The nodes do not answer a controller that hangs, and it may not ask them again first.
+    cluster.set("SlurmdTimeout", "120");
     let check = "executable: sleep ${{ n }}; echo done\nparameters: { n: [4, 33] }\nsanity: [{ found: done }]";
     let place = Place::new(&cluster, "outage", "launcher: none", check);
     let running = place.started(&[]);

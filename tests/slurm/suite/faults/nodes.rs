@@ -19,6 +19,18 @@ pub(crate) fn a_node_that_dies_disrupts_its_job() {
     running.ended().expect_case(3, "disrupted{node}", &["n2"]);
 }
 
+/// The script runs on the first node, and Slurm ends it: whatever its status is then, it did not end by itself.
+pub(crate) fn a_job_whose_other_node_dies_is_disrupted() {
+    let cluster = Cluster::own(Accounting::On);
+    let check = "executable: trap 'exit 0' TERM; echo at work; sleep 100 & wait\nnum_tasks: 2\nnum_nodes: 2\n\
+                 num_tasks_per_node: 1\nsanity: [{ found: at work }]\non_disruption: fail\nsched_options: { nodelist: 'n1,n2' }";
+    let place = Place::new(&cluster, "othernode", "launcher: none", check);
+    let running = place.started(&[]);
+    place.staged("rfm_job.id");
+    cluster.stop("n2");
+    running.ended().expect_case(3, "disrupted{node}", &["a node was lost on n1 and 1 more"]);
+}
+
 /// Without accounting the state is all that tells; the next attempt runs on another node, once.
 pub(crate) fn a_case_whose_node_dies_runs_again_elsewhere() {
     let cluster = Cluster::own(Accounting::Off);

@@ -37,6 +37,15 @@ pub(crate) fn a_job_that_is_cancelled_before_an_epilog_is_disrupted() {
     }
 }
 
+/// The reason is that of the partition which Slurm has looked at last: this one never takes the job, and the other is only busy.
+pub(crate) fn a_job_for_two_partitions_is_waited_for_while_one_is_busy() {
+    let cluster = Cluster::own(Accounting::Off);
+    cluster.run(User::Bob, &["sbatch", "-N", "3", "--exclusive", "-o", "/dev/null", "--wrap", "sleep 12"]);
+    let check = "executable: hostname\nsanity: [{ found: '^n' }]";
+    let place = Place::new(&cluster, "onebusy", "launcher: none, access: ['-p main,closed']", check);
+    place.run(&[]).expect_case(0, "pass", &[]);
+}
+
 /// Only its user and root end a job.
 pub(crate) fn another_user_may_not_cancel_a_job() {
     let place = Place::new(Cluster::shared(), "refused", "launcher: none", "executable: sleep 4\nsanity: []");

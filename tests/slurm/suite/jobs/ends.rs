@@ -46,6 +46,14 @@ pub(crate) fn the_exit_status_is_that_of_the_program() {
     }
 }
 
+/// A step that fails and is tolerated leaves the same words in the log as one whose status counts.
+pub(crate) fn the_status_of_an_earlier_step_is_not_that_of_the_program() {
+    let check = "prerun_cmds: [\"${{ launcher }} sh -c '[ $SLURM_PROCID != 1 ] || exit 3; sleep 20' || true\"]\nnum_tasks: 2\n\
+                 command: [sh, -c, 'kill -SEGV $$']\nsanity: [{ exit: [0, 3] }]";
+    let place = Place::new(Cluster::shared(), "tolerated", "max_pending_time: 1m", check);
+    place.run(&[]).expect_case(1, "fail{workload}", &["exit status 139 on n"]);
+}
+
 /// Of the program, and of the script itself, which then leaves no exit file.
 pub(crate) fn a_signal_that_ends_a_job_is_named() {
     let check = "executable: kill\nexecutable_opts: ['${{ kill }}', '; sleep 20']\n\

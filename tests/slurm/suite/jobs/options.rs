@@ -82,7 +82,7 @@ pub(crate) fn the_access_of_a_reframe_site_becomes_options() {
 pub(crate) fn constraints_and_excluded_nodes_of_site_and_check_both_hold() {
     let options = "launcher: none, access: ['--constraint=big|small -x n1'], sched_options: { mem: 100M, partition: low }";
     let check = "sched_options: { exclude: [n2], constraint: big, mem: 200M }";
-    let words = ["Features=(big|small)&(big)", "ExcNodeList=n[1-2]", "NodeList=n3", "MinMemoryNode=200M", "Partition=low"];
+    let words = ["Features=(big|small)&big", "ExcNodeList=n[1-2]", "NodeList=n3", "MinMemoryNode=200M", "Partition=low"];
     expect(&shown(Cluster::shared(), "layers", options, check), &words);
 }
 
@@ -90,15 +90,17 @@ pub(crate) fn constraints_and_excluded_nodes_of_site_and_check_both_hold() {
 pub(crate) fn constraints_and_excluded_nodes_of_both_sched_options_hold() {
     let options = "launcher: none, sched_options: { exclude: n1, constraint: big|small, options: --nice=5 }";
     let check = "sched_options: { exclude: [n2], constraint: big, options: [--wckey=*] }";
-    let words = ["Features=(big|small)&(big)", "ExcNodeList=n[1-2]", "NodeList=n3", "Nice=5"];
+    let words = ["Features=(big|small)&big", "ExcNodeList=n[1-2]", "NodeList=n3", "Nice=5"];
     expect(&shown(Cluster::shared(), "joined", options, check), &words);
 }
 
 /// Slurm takes no parentheses within others.
 pub(crate) fn constraints_of_three_places_hold() {
+    let (options, check) = ("launcher: none, access: ['-C (big|small)&big']", "sched_options: { constraint: big, exclude: n1 }");
+    expect(&shown(Cluster::shared(), "nested", options, check), &["Features=(big|small)&big&big", "NodeList=n3"]);
     let options = "launcher: none, access: [-C big], sched_options: { constraint: big|small }";
     let check = "sched_options: { constraint: small|big, exclude: n1 }";
-    expect(&shown(Cluster::shared(), "three", options, check), &["Features=(big)&(big|small)&(small|big)"]);
+    expect(&shown(Cluster::shared(), "three", options, check), &["Features=big&(big|small)&(small|big)"]);
 }
 
 /// Commands of Slurm do not list it unless they are asked for all partitions.

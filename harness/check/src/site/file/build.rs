@@ -13,7 +13,7 @@ use muster_core::job::{
 use muster_text::{
     Value,
     decode::{Context, Decode, Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, word},
-    diagnostic::{Diagnostic, Span},
+    diagnostic::Diagnostic,
     pattern::Pattern,
     yaml::{Kind, Node, merge, to_parameter_value, to_value},
 };

@@ -254,7 +254,9 @@ impl Scheduler for Kubernetes {
 /// The session continues from a start by this machine's clock.
 fn by_our_clock(status: JobStatus, clock: &ServerClock) -> JobStatus {
     match status {
-        JobStatus::Running { since, nodes, partly_ended } => JobStatus::Running { since: clock.here(since), nodes, partly_ended },
+        JobStatus::Running { since, nodes, partly_ended, has_ended } => {
+            JobStatus::Running { since: clock.here(since), nodes, partly_ended, has_ended }
+        }
         status => status,
     }
 }

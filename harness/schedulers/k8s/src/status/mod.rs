@@ -106,7 +106,12 @@ impl<'a> View<'a> {
             PodState::Running => {
                 let since = pod.started.unwrap_or(self.observed.since);
                 let partly_ended = pod.partly_ended;
-                JobState::Status(JobStatus::Running { since, nodes: pod.node.into_iter().collect(), partly_ended })
+                JobState::Status(JobStatus::Running {
+                    since,
+                    nodes: pod.node.into_iter().collect(),
+                    partly_ended,
+                    has_ended: false,
+                })
             }
             PodState::Hopeless(why) => JobState::Hopeless(why),
             PodState::Broken(why) => JobState::Broken(why),

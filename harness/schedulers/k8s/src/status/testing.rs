@@ -162,7 +162,7 @@ impl Scene {
             JobState::Broken(why) => lines.push(format!("broken: {why}")),
             JobState::Status(JobStatus::NotSeen) => lines.push("not seen".into()),
             JobState::Status(JobStatus::Pending { why }) => lines.push(format!("pending: {why}")),
-            JobState::Status(JobStatus::Running { since, nodes, partly_ended }) => {
+            JobState::Status(JobStatus::Running { since, nodes, partly_ended, .. }) => {
                 lines.push(format!("running since @{} on {nodes:?}", seconds(since)));
                 lines.extend(partly_ended);
             }

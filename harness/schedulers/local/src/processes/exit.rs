@@ -26,9 +26,7 @@ fn explain(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(126) => Some("usually a command that may not be executed".to_owned()),
         Exit::Code(127) => Some("usually a command that was not found".to_owned()),
-        Exit::Code(code) => {
-            Some(Signal(code - 128)).filter(|signal| signal.name().is_some()).map(|signal| format!("usually {signal}"))
-        }
+        Exit::Code(code) => Signal::of_status(code).map(|signal| format!("usually {signal}")),
         Exit::Signal(signal) => Some(format!("{} ended the shell of the job", Signal(signal))),
         Exit::Unknown => None,
     }

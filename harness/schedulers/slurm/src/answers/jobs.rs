@@ -24,6 +24,13 @@ pub(crate) struct Row {
     pub reason: String,
 }
 
+impl Row {
+    /// The remains of a refused sbatch: a job that has ended and never ran.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.state == State::Failed && self.reason == "BadConstraints"
+    }
+}
+
 /// The jobs of an answer of squeue.
 pub(crate) fn queue(text: &str) -> Vec<Row> {
     text.lines().filter_map(row).collect()
@@ -60,6 +67,15 @@ pub(crate) struct Record {
     pub exit: Option<(i32, i32)>,
     pub nodes: String,
     pub reason: String,
+    /// The name of who has cancelled it: Slurm gives the number.
+    pub by: Option<String>,
+}
+
+impl Record {
+    /// The same, as the accounting has it.
+    pub(crate) fn was_refused(&self) -> bool {
+        self.state == State::Failed && self.started.is_none()
+    }
 }
 
 /// The jobs of an answer of sacct.
@@ -85,6 +101,7 @@ fn record(line: &str) -> Option<Record> {
         nodes: field()?.to_owned(),
         name: field()?.to_owned(),
         reason: String::new(),
+        by: None,
     })
 }
 
@@ -104,6 +121,7 @@ pub(crate) fn shown(text: &str) -> Option<Record> {
         exit: value("ExitCode").and_then(exit),
         nodes: value("NodeList").unwrap_or_default().to_owned(),
         reason: value("Reason").unwrap_or_default().to_owned(),
+        by: None,
     })
 }
 
@@ -112,8 +130,8 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Seconds since 1970; none for `N/A`, `Unknown`, and what was never reached.
-fn time(text: &str) -> Option<Timestamp> {
-    text.parse::<i64>().ok().filter(|seconds| *seconds > 0).map(|seconds| Timestamp(seconds * 1_000_000))
+pub(crate) fn time(text: &str) -> Option<Timestamp> {
+    text.parse::<i64>().ok().filter(|seconds| *seconds > 0).map(Timestamp::of_seconds)
 }
 
 /// `1:0`, `0:15`

@@ -67,6 +67,8 @@ pub(crate) struct Partition {
     /// `None`: no limit.
     pub max_nodes: Option<u64>,
     pub nodes: Vec<String>,
+    /// It has a quality of service of its own.
+    pub has_qos: bool,
 }
 
 /// `PartitionName=main AllowGroups=ALL .. MaxTime=01:00:00 .. Nodes=n[1-3] .. State=UP`, one a line.
@@ -84,6 +86,7 @@ fn partition(line: &str) -> Option<Partition> {
         max_time: minutes(value("MaxTime")),
         max_nodes: value("MaxNodes").parse().ok(),
         nodes: expand(value("Nodes")),
+        has_qos: !["", "N/A"].contains(&value("QoS")),
     })
 }
 
@@ -138,6 +141,8 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(minutes(text), expected, "{text}");
         }
+        let with = |qos: &str| partitions(&format!("PartitionName=x QoS={qos}\n"))[0].has_qos;
+        assert_eq!((with("N/A"), with("long")), (false, true));
         assert_eq!(partitions("PartitionName=x MaxNodes=UNLIMITED MaxTime=UNLIMITED Default=YES\n")[0].max_nodes, None);
     }
 }

@@ -10,10 +10,7 @@ mod validate;
 pub(crate) use validate::validate;
 
 use crate::{
-    answers::{
-        State,
-        jobs::{QUEUE, queue},
-    },
+    answers::jobs::{QUEUE, queue},
     command::{Delay, LONG_PATIENCE, LimitKey, NoAnswer, PATIENCE, Turn},
     files::runner,
     launch::{
@@ -34,7 +31,7 @@ use muster_core::{
 use muster_host::clock;
 use muster_stage::blocking;
 use muster_text::time::Timestamp;
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 /// After a launch had no turn: it waits on in the queue at once.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -180,17 +177,14 @@ impl Attempt<'_> {
         } else {
             let rows =
                 queue(&cluster.answer("squeue", &["-h", "-a", "--me", "-t", "all", "-n", &handle.name, "-o", QUEUE]).await?);
-            // A refused sbatch leaves a job behind that never ran.
-            let real = rows.iter().filter(|row| row.name == handle.name && row.reason != "BadConstraints");
+            let real = rows.iter().filter(|row| row.name == handle.name && !row.was_refused());
             let listed = real.min_by_key(|row| row.submitted).map(|row| row.id.clone());
             match listed {
                 Some(id) => Some(id),
                 None if cluster.config().await.accounting => {
                     let records = cluster.records_since("--name", &handle.name, since).await.unwrap_or_default();
-                    let real = |record: &&crate::answers::jobs::Record| {
-                        record.name == handle.name && !(record.state == State::Failed && record.started.is_none())
-                    };
-                    records.iter().find(real).map(|record| record.id.clone())
+                    let mut real = records.iter().filter(|record| record.name == handle.name && !record.was_refused());
+                    real.next().map(|record| record.id.clone())
                 }
                 None => None,
             }

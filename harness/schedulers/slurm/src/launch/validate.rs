@@ -13,6 +13,8 @@ use muster_core::{
     job::scheduler::Job,
 };
 
+const NOT_AVAILABLE: &str = "Requested node configuration is not available";
+
 /// What Slurm warns of. The script goes through standard input: there is no stage folder.
 pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>, SchedulerError> {
     let handle = Handle::of(job)?;
@@ -23,6 +25,10 @@ pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>
     }
     let complaint = answer.complaint();
     let what = format!("sbatch: {}", shortened(&complaint));
+    // It says so of nodes that are drained, too. Where more is wrong, a line before it says what.
+    if !complaint.contains("; ") && complaint.contains(NOT_AVAILABLE) {
+        return Ok(vec![what]);
+    }
     match classify(&complaint, &handle.policy.resubmit) {
         // A launch would wait until there is.
         Refusal::NoRoom => Ok(vec![what]),

@@ -94,6 +94,9 @@ pub(super) fn read<'a>(key: &str, items: impl IntoIterator<Item = &'a str>) -> R
                 wrong.push(
                     Diagnostic::general(format!("`{key}`: an option has a control character")).hint("write it in one line"),
                 );
+            } else if let Some(variable) = value.and_then(variable) {
+                let mistake = Diagnostic::general(format!("`{key}`: sbatch does not expand `{variable}`"));
+                wrong.push(mistake.hint("write the value"));
             } else if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| is_name(name, refused)) {
                 wrong.push(Diagnostic::general(format!("`{key}`: `{word}` is not taken")).hint(*instead));
             } else if SBATCH.contains(&name) {
@@ -104,6 +107,18 @@ pub(super) fn read<'a>(key: &str, items: impl IntoIterator<Item = &'a str>) -> R
         }
     }
     if wrong.is_empty() { Ok(read) } else { Err(wrong) }
+}
+
+/// What a shell would expand: `$USER` of `for-$USER`, `${A:-b}`. Options stand in a script, before any shell reads it.
+pub(super) fn variable(value: &str) -> Option<&str> {
+    let text = &value[value.find('$')?..];
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let end = match text[1..].chars().next()? {
+        '{' => text.find('}')? + 1,
+        first if first.is_ascii_alphabetic() || first == '_' => text[1..].find(|c| !is_part(c)).map_or(text.len(), |end| end + 1),
+        _ => return None,
+    };
+    Some(&text[..end])
 }
 
 /// Whether a long name is that of an option: sbatch takes the beginning of a name for the whole.
@@ -196,6 +211,23 @@ mod tests {
                 ("resources", "`resources`: `-t` is not taken".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_variable_is_a_mistake_since_nothing_expands_it() {
+        let rows = [
+            ("$USER", Some("$USER")),
+            ("for-$USER_1-b", Some("$USER_1")),
+            ("${A:-b}c", Some("${A:-b}")),
+            ("5$", None),
+            ("a$(b)", None),
+            ("plain", None),
+        ];
+        for (value, expected) in rows {
+            assert_eq!(variable(value), expected, "{value}");
+        }
+        let wrong = lines(&["-p main --account=$ACCOUNT", "--uenv=${X}"]).unwrap_err();
+        assert_eq!(wrong, ["`access`: sbatch does not expand `$ACCOUNT`", "`access`: sbatch does not expand `${X}`"]);
     }
 
     #[test]

@@ -247,6 +247,10 @@ impl Reader<'_> {
             self.refuse(name, "it has a control character", "write it in one line");
             return None;
         }
+        if let Some(variable) = access::variable(&text) {
+            self.refuse(name, &format!("sbatch does not expand `{variable}`"), "write the value");
+            return None;
+        }
         Some(Some(text))
     }
 

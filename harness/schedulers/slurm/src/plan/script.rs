@@ -58,7 +58,7 @@ impl Header {
             }
             value = Some(match &self.constraints[..] {
                 [only] => only.clone(),
-                all => all.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join("&"),
+                all => all.iter().map(|one| factor(one)).collect::<Vec<_>>().join("&"),
             });
         }
         let Some(known) = self.flags.iter_mut().find(|(known, _)| *known == name) else {
@@ -79,6 +79,20 @@ impl Header {
         access.flags.into_iter().for_each(|flag| self.set(flag));
         self.verbatim.extend(access.verbatim);
     }
+}
+
+/// A constraint as a part of another. Slurm takes no parentheses within parentheses, and none around counts: only `|` needs them.
+fn factor(constraint: &str) -> String {
+    let mut depth = 0_u32;
+    let has_choice = constraint.chars().any(|letter| {
+        match letter {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == '|' && depth == 0
+    });
+    if has_choice { format!("({constraint})") } else { constraint.to_owned() }
 }
 
 /// The options of a workload: what Muster sets, the shape, what the site asks of all, resources, `sched_options`.
@@ -181,7 +195,10 @@ fn resources(workload: &Workload) -> Result<Vec<String>, Vec<Diagnostic>> {
     let known: Vec<&str> = all.filter_map(|resource| resource["name"].as_str()).collect();
     let asked = || workload.shared.get("extra_resources").and_then(Value::as_object).into_iter().flatten();
     for (name, _) in asked().filter(|(name, _)| !known.contains(&name.as_str())) {
-        if let Some(hint) = did_you_mean(name, known.iter().copied()) {
+        // `ipu` is no slip of `gpu`, nor is a name of which the check has the near one, too.
+        let near = known.iter().copied().filter(|near| near.chars().next() == name.chars().next());
+        let near = near.filter(|near| asked().all(|(other, _)| other != near));
+        if let Some(hint) = did_you_mean(name, near) {
             slips.push(Diagnostic::general(format!("`extra_resources`: the partition has no resource `{name}`")).hint(hint));
         }
     }

@@ -109,7 +109,7 @@ fn later_layers_replace_but_features_add_up_and_so_do_nodes_to_leave_out() {
         lines,
         [
             "--account=y",
-            "--constraint=(a100)&(nvme)&(big)",
+            "--constraint=a100&nvme&big",
             "--contiguous",
             "--exclude=n1,n2,n3",
             "--gres=gpu:2",
@@ -133,11 +133,17 @@ fn a_value_that_is_missing_or_cannot_be_meant_is_a_mistake() {
     let slip =
         json!({ "resources": [{ "name": "gpu", "options": ["--gres=gpu:{num}"] }], "extra_resources": { "gpuu": { "num": 1 } } });
     assert_eq!(mistakes(&slip, json!({})), ["`extra_resources`: the partition has no resource `gpuu`"]);
+    for others in [json!({ "gpu": { "num": 1 }, "gpus": { "num": 2 } }), json!({ "ipu": { "num": 1 } })] {
+        let of_two_sites =
+            json!({ "resources": [{ "name": "gpu", "options": ["--gres=gpu:{num}"] }], "extra_resources": others });
+        assert!(planned(&workload(&of_two_sites, json!({}))).is_ok(), "{of_two_sites}");
+    }
     let rows = [
         (json!({ "options": ["--array=1-9"] }), "`sched_options.options`: `--array=1-9` is not taken"),
         (json!({ "options": ["x"] }), "`sched_options.options`: `x` is not an option of sbatch"),
         (json!({ "mem": "1\n#SBATCH --x" }), "`sched_options.mem`: it has a control character"),
         (json!({ "mem": {} }), "`sched_options.mem`: it has one value"),
+        (json!({ "account": "$ACCOUNT" }), "`sched_options.account`: sbatch does not expand `$ACCOUNT`"),
         (json!({ "policy": { "poll": 1 } }), "`sched_options.policy`: there is no `poll`"),
         (json!({ "policy": { "requeue": "yes" } }), "`sched_options.policy`: `requeue` is true or false"),
         (json!({ "policy": { "cluster": 1 } }), "`sched_options.policy`: `cluster` is a name"),
@@ -164,4 +170,22 @@ fn a_site_decides_for_all_its_jobs() {
     assert_eq!((handle.policy.requeue, handle.policy.poll_max), (true, Duration::from_secs(20)));
     assert_eq!(handle.place, Place { via: vec!["ssh".into(), "login1".into()], cluster: Some("big".into()) });
     assert!(handle.script.contains("#SBATCH --requeue\n") && !handle.script.contains("no-requeue"));
+}
+
+#[test]
+fn what_a_script_leaves_of_its_end_is_read_as_it_was_meant() {
+    let stage = tempfile::tempdir().unwrap();
+    std::fs::write(stage.path().join("rfm_job.out"), "12345").unwrap();
+    let left = |variables: &[(&str, &str)]| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", KEEP_STATUS]).current_dir(stage.path()).envs(variables.iter().copied());
+        assert!(command.status().unwrap().success());
+        crate::files::ExitFile::read(stage.path()).unwrap()
+    };
+    let plain = left(&[("rfm_status", "7"), ("SLURM_JOB_NODELIST", "n[1-2]")]);
+    let read = (plain.status, plain.bytes, plain.restarts, plain.signalled, &*plain.nodes);
+    assert_eq!(read, (7, Some(5), 0, false, "n[1-2]"));
+    assert!(plain.ended.is_some() && plain.has_log_of(5) && !plain.has_log_of(4));
+    let signalled = left(&[("rfm_status", "0"), ("rfm_signal", "1"), ("SLURM_RESTART_COUNT", "2")]);
+    assert_eq!((signalled.status, signalled.restarts, signalled.is_doubtful()), (0, 2, true));
 }

@@ -5,13 +5,17 @@
 //! tick: squeue once -> each job's row, exit file -> status::judge -> its status; sacct once for those that somebody has to explain
 //! between ticks: a look for new exit files, which pulls the next tick forward
 //! ```
-//! `tracked` is what is remembered of a job, `tick` one look, `pace` when the next one is, `reading` what jobs have left.
+//! `tracked` is what is remembered of a job, `tick` one look, `pace` when the next one is, `reading` what jobs have left,
+//! `users` who has cancelled them, `clusters` all that a session has.
 
+mod clusters;
 mod pace;
 mod reading;
 mod tick;
 mod tracked;
+mod users;
 
+pub(crate) use clusters::Clusters;
 pub(crate) use tracked::Tracked;
 
 use crate::{
@@ -24,6 +28,7 @@ use crate::{
     poll::{
         pace::{Bounds, Pace},
         reading::read_each,
+        users::Users,
     },
 };
 use muster_core::{
@@ -71,6 +76,7 @@ pub(crate) struct Cluster {
     /// Why it does not answer.
     outage: watch::Sender<Option<Arc<str>>>,
     ending: Mutex<Vec<String>>,
+    users: Users,
 }
 
 /// When the queue is looked at.
@@ -121,6 +127,7 @@ impl Cluster {
             nodes: tokio::sync::Mutex::default(),
             outage: watch::Sender::new(None),
             ending: Mutex::default(),
+            users: Users::default(),
         })
     }
 

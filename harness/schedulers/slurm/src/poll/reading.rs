@@ -6,18 +6,20 @@ use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{sync::Notify, task::spawn_blocking, time::timeout};
 
 /// A folder that has not answered after this time is passed over until it does.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(500) } else { Duration::from_secs(2) };
 /// How often it is looked whether folders answer.
-const LOOK: Duration = Duration::from_millis(250);
-/// With so many folders that do not answer, the file server is away: no more threads wait for it.
-const MOST_SILENT: usize = 3;
+const LOOK: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 250 });
+/// So many folders that do not answer are found out in one go.
+const MOST_NEW: usize = 3;
+/// With so many of them, the file server is away: no more threads wait for it.
+const MOST_SILENT: usize = 32;
 
 /// What a function reads of each job, in order. Jobs whose folders do not answer are not among them.
 pub(super) async fn read_each<T: Send + 'static>(jobs: &[Arc<Tracked>], read: fn(&Path) -> T) -> Vec<(Arc<Tracked>, T)> {
     let mut found = Vec::with_capacity(jobs.len());
     let silent = jobs.iter().filter(|job| job.is_being_read()).count();
     let mut rest: Vec<Arc<Tracked>> = jobs.iter().filter(|job| !job.is_being_read()).cloned().collect();
-    for _ in silent..MOST_SILENT {
+    for _ in 0..MOST_NEW.min(MOST_SILENT.saturating_sub(silent)) {
         if rest.is_empty() {
             break;
         }
@@ -72,7 +74,7 @@ mod tests {
     fn slow(stage: &Path) -> String {
         let name = stage.to_string_lossy().into_owned();
         if name.starts_with("silent") {
-            std::thread::sleep(PATIENCE * 3);
+            std::thread::sleep(PATIENCE * 8);
         }
         name
     }
@@ -90,11 +92,11 @@ mod tests {
             };
             Arc::new(Tracked::new(&job).unwrap())
         };
-        let jobs = ["a", "silent1", "b", "silent2", "c"].map(job);
+        let jobs = ["a", "silent1", "b", "silent2", "silent3", "silent4", "c"].map(job);
         let names = |found: Vec<(Arc<Tracked>, String)>| found.into_iter().map(|(_, name)| name).collect::<Vec<_>>();
-        assert_eq!(names(read_each(&jobs, slow).await), ["a", "b", "c"]);
+        assert_eq!(names(read_each(&jobs, slow).await), ["a", "b"]);
         assert_eq!(names(read_each(&jobs, slow).await), ["a", "b", "c"], "those that are being read are passed over");
-        tokio::time::sleep(PATIENCE * 2).await;
+        tokio::time::sleep(PATIENCE * 8).await;
         assert!(jobs.iter().all(|job| !job.is_being_read()), "they have answered");
     }
 }

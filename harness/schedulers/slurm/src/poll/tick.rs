@@ -66,12 +66,11 @@ impl Queue {
     fn find(&self, handle: &Handle, runner: Option<&str>) -> (Option<&Row>, Vec<String>) {
         let ids = self.by_name.get(&handle.name).map(Vec::as_slice).unwrap_or_default();
         let rows: Vec<&Row> = ids.iter().filter_map(|id| self.by_id.get(id)).collect();
-        // The remains of a refused sbatch have no nodes, and never ran.
-        let real = |row: &&&Row| !(row.state == State::Failed && row.reason == "BadConstraints");
         let wanted = runner.or(handle.id.as_deref());
         let row = rows.iter().find(|row| Some(row.id.as_str()) == wanted);
-        let row =
-            row.or_else(|| if handle.id.is_none() { rows.iter().filter(real).min_by_key(|row| row.submitted) } else { None });
+        let row = row.or_else(|| {
+            if handle.id.is_none() { rows.iter().filter(|row| !row.was_refused()).min_by_key(|row| row.submitted) } else { None }
+        });
         let row = row.copied();
         let others = rows.iter().filter(|other| Some(&other.id) != row.map(|row| &row.id) && !other.state.is_final());
         (row, others.map(|row| row.id.clone()).collect())
@@ -124,7 +123,7 @@ impl Cluster {
             job.has_exit_hint() || row.is_none_or(|row| row.state == State::Completing || row.state.is_final()) || handle.doubtful
         };
         let jobs: Vec<Arc<Tracked>> =
-            jobs.iter().filter(may_have_ended).filter(|job| job.memory.lock().exit.is_none()).cloned().collect();
+            jobs.iter().filter(may_have_ended).filter(|job| !job.memory.lock().has_all_files()).cloned().collect();
         let read = |stage: &Path| (ExitFile::read(stage), LogTail::read(stage), files::runner(stage));
         for (job, (exit, log_tail, runner)) in read_each(&jobs, read).await {
             if exit.is_some() {
@@ -158,13 +157,14 @@ impl Cluster {
         let status = |status, over| Known { status: Some(status), failure: None, over };
         let known = match verdict {
             Verdict::Status(new, over) => status(new, over),
-            Verdict::Same => return (false, false),
-            Verdict::Ask => return (false, true),
+            Verdict::Same => return (job.stop_clock(), false),
+            Verdict::Ask => return (job.stop_clock(), true),
             Verdict::Failed(class, why) => Known { failure: Some((class, why)), over: true, ..job.known() },
             Verdict::Waits => {
                 let reason = waits.unwrap_or_default();
                 let (history, looks) = job.memory.lock().waits(&reason);
-                match decide(&reason, &handle.policy.never) {
+                let several = handle.partition.as_ref().is_some_and(|names| names.contains(','));
+                match decide(&reason, several, &handle.policy.never) {
                     Decision::Never if looks >= CERTAIN => {
                         let why =
                             format!("job {} can never start: {}", row.map_or("", |row| &row.id), self.never(&handle, &reason));
@@ -240,6 +240,11 @@ impl Cluster {
                 record = self.answer("scontrol", &["-o", "show", "job", id]).await.ok().and_then(|text| shown(&text));
                 record = record.filter(|record| record.name == handle.name && record.state.is_final());
             }
+            if let Some(record) = &mut record
+                && let Some(uid) = record.word.strip_prefix("CANCELLED by ")
+            {
+                record.by = Some(self.users.name(uid).await);
+            }
             let mut memory = job.memory.lock();
             memory.asked += 1;
             let pause = (FIRST_QUESTION * (1 << memory.asked.min(10))).min(LAST_QUESTION);
@@ -276,6 +281,11 @@ fn before(at: Timestamp, by: Duration) -> Timestamp {
 }
 
 impl Memory {
+    /// What its script has left was read, with the log to the end that the script has seen.
+    fn has_all_files(&self) -> bool {
+        self.exit.as_ref().is_some_and(|exit| !exit.is_doubtful() || exit.has_log_of(self.log_tail.bytes))
+    }
+
     fn is_due(&self) -> bool {
         self.ask_at.is_none_or(|at| Instant::now() >= at)
     }
@@ -323,6 +333,7 @@ impl Memory {
             is_ending: job.is_ending(),
             over_memory: self.log_tail.over_memory,
             first_failed: self.log_tail.first_failed.as_ref(),
+            log_bytes: self.log_tail.bytes,
             runner: self.runner,
             age,
             over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),

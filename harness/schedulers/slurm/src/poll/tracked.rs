@@ -192,6 +192,14 @@ impl Tracked {
         self.exit_hint.store(true, Ordering::Relaxed);
     }
 
+    /// It is not at work any more, and how it ended is not known yet: no limit counts. `true`: that is new.
+    pub(super) fn stop_clock(&self) -> bool {
+        self.known.send_if_modified(|known| match &mut known.status {
+            Some(JobStatus::Running { has_ended, .. }) => !std::mem::replace(has_ended, true),
+            _ => false,
+        })
+    }
+
     /// `true`: it is another than before.
     pub(super) fn tell(&self, known: Known) -> bool {
         self.known.send_if_modified(|before| {

@@ -26,7 +26,6 @@ use muster_core::{
         workload::Clock,
     },
 };
-use muster_host::account;
 use muster_text::{
     node_list::expand,
     time::{Timestamp, format_duration},
@@ -64,6 +63,8 @@ pub(crate) struct Facts<'a> {
     /// What its log says of memory.
     pub over_memory: Option<OverMemory>,
     pub first_failed: Option<&'a FailedTask>,
+    /// How much of its log was there then.
+    pub log_bytes: u64,
     /// Since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
     /// Since its launch.
@@ -120,7 +121,9 @@ impl Facts<'_> {
     fn running(&self) -> Verdict {
         let since = self.started().unwrap_or(self.now);
         let partly_ended = (self.row.is_some_and(|row| row.state == State::Suspended)).then(|| "suspended".to_owned());
-        Verdict::Status(JobStatus::Running { since, nodes: self.nodes(), partly_ended }, false)
+        // Its script has left its file: only Slurm's last word on it is missing, after the epilog.
+        let has_ended = self.exit.is_some() && self.row.is_some_and(|row| row.state == State::Completing);
+        Verdict::Status(JobStatus::Running { since, nodes: self.nodes(), partly_ended, has_ended }, false)
     }
 
     /// It is not listed.
@@ -182,38 +185,38 @@ impl Facts<'_> {
             (State::OutOfMemory, _) => done(self.out_of_memory()),
             (State::Timeout, status) => {
                 let limit = self.handle.minutes.map_or_else(String::new, |minutes| format!(" of {minutes} min"));
-                let JobStatus::Ended(ending) = self.ended(
-                    status.map_or(Exit::Signal(15), Exit::Code),
-                    Some(format!("TIMEOUT: Slurm's time limit{limit} was reached{}", self.place())),
-                    vec![],
-                ) else {
-                    return Verdict::Same;
-                };
+                let cause = format!("TIMEOUT: Slurm's time limit{limit} was reached{}", self.place());
+                let ending = self.ending(status.map_or(Exit::Signal(15), Exit::Code), Some(cause), vec![]);
                 done(JobStatus::Ended(Ending { limit: Some(Clock::Run), ..ending }))
             }
             (State::Deadline, _) => {
-                let ended = self.ended(Exit::Unknown, Some("DEADLINE: its deadline passed before it ended".to_owned()), vec![]);
-                let JobStatus::Ended(ending) = ended else { return Verdict::Same };
+                let cause = "DEADLINE: its deadline passed before it ended".to_owned();
+                let ending = self.ending(Exit::Unknown, Some(cause), vec![]);
                 done(JobStatus::Ended(Ending { limit: Some(Clock::Pending), ..ending }))
             }
-            (State::NodeLost, Some(status)) => done(self.ended(
-                Exit::Code(status),
-                None,
-                vec![format!("the node failed after the script ended{}", self.place())],
-            )),
-            (State::Preempted | State::Cancelled, Some(status)) if self.exit.is_some_and(|exit| !exit.is_doubtful()) => {
-                let what = if state == State::Preempted { "Slurm preempted the job" } else { "the job was cancelled" };
-                done(self.ended(Exit::Code(status), None, vec![format!("{what} after its script ended")]))
+            (State::NodeLost | State::Preempted | State::Cancelled, Some(status))
+                if self.exit.is_some_and(|exit| !exit.is_doubtful()) =>
+            {
+                let what = match state {
+                    State::Preempted => "Slurm preempted the job",
+                    State::Cancelled => "the job was cancelled",
+                    _ => "a node was lost",
+                };
+                // Of what Muster has cancelled itself nobody has to be told.
+                let note = (!self.is_ending).then(|| format!("{what} after its script ended"));
+                done(self.ended(Exit::Code(status), None, note.into_iter().collect()))
             }
-            (State::NodeLost, None) => gone(Disruption::Node, format!("{}: a node was lost{}", self.word(state), self.place())),
+            (State::NodeLost, _) => gone(Disruption::Node, format!("{}: a node was lost{}", self.word(state), self.place())),
             (State::Preempted, _) => {
                 gone(Disruption::Preempted, format!("PREEMPTED by a job of higher priority{}", self.place()))
             }
             (State::Cancelled, _) if self.by_whom().is_none() && self.may_be_told_by_whom() => Verdict::Ask,
             (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
-            (_, status) if self.over_memory.is_some() && status.is_none_or(is_signal) => done(self.out_of_memory()),
-            (_, Some(status)) if is_signal(status) && self.first_failed.is_some() => done(self.first_task(status)),
-            (_, Some(status)) => done(self.ended(Exit::Code(status), None, vec![])),
+            // Killed, or ended by srun together with a task that was.
+            (_, None | Some(137 | 143)) if self.over_memory.is_some() => done(self.out_of_memory()),
+            // The log says what the signal was, and a file server may show its end later.
+            (_, Some(status)) if is_signal(status) && !is_late && !self.has_whole_log() => Verdict::Same,
+            (_, Some(status)) => done(self.with_status(status)),
             (State::Completed, None) if is_late => {
                 let latency = format_duration(self.handle.policy.file_latency);
                 let what = format!(
@@ -240,10 +243,18 @@ impl Facts<'_> {
         self.ended(exit, Some(format!("OUT_OF_MEMORY{}: {how}", self.place())), vec![])
     }
 
-    /// srun has ended the tasks that were left: the status of its script is that of a signal, which says nothing.
-    fn first_task(&self, status: i32) -> JobStatus {
-        let first = self.first_failed.map_or((status, String::new()), |task| (task.status, task.what.clone()));
-        self.ended(Exit::Code(first.0), None, vec![format!("{}; srun ended the other tasks", first.1)])
+    /// Where srun has ended the tasks that were left, its status is theirs: that of a signal, which says nothing.
+    fn with_status(&self, status: i32) -> JobStatus {
+        match self.first_failed.filter(|task| is_signal(status) && task.others.contains(&status)) {
+            Some(first) => {
+                self.ended(Exit::Code(first.status), None, vec![format!("{}; srun ended the other tasks", first.what)])
+            }
+            None => self.ended(Exit::Code(status), None, vec![]),
+        }
+    }
+
+    fn has_whole_log(&self) -> bool {
+        self.exit.is_none_or(|exit| exit.has_log_of(self.log_bytes))
     }
 
     /// FAILED, and no exit file: its script was killed, or never started.
@@ -281,7 +292,11 @@ impl Facts<'_> {
         }
     }
 
-    fn ended(&self, exit: Exit, cause: Option<String>, mut notes: Vec<String>) -> JobStatus {
+    fn ended(&self, exit: Exit, cause: Option<String>, notes: Vec<String>) -> JobStatus {
+        JobStatus::Ended(self.ending(exit, cause, notes))
+    }
+
+    fn ending(&self, exit: Exit, cause: Option<String>, mut notes: Vec<String>) -> Ending {
         let started = self.started().unwrap_or(self.now);
         let of_file = self.exit.and_then(|exit| exit.ended);
         let ended = of_file.or_else(|| self.record?.ended).map_or(self.now, |at| at.plus(self.behind())).max(started);
@@ -291,9 +306,9 @@ impl Facts<'_> {
         if self.exit.is_some_and(|exit| exit.restarts > 0) {
             notes.push("Slurm started the job again: log and status are those of its last start".to_owned());
         }
-        let nodes = self.nodes();
-        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node: nodes.first().cloned(), exit }];
-        JobStatus::Ended(Ending { started, ended, exits, nodes, cause, notes, ..Ending::default() })
+        let all = self.nodes();
+        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node: all.first().cloned(), exit }];
+        Ending { started, ended, exits, nodes: all, cause, notes, ..Ending::default() }
     }
 
     fn started(&self) -> Option<Timestamp> {
@@ -348,13 +363,13 @@ impl Facts<'_> {
     }
 
     fn cancelled(&self) -> String {
-        let by = self.by_whom().map_or_else(String::new, |uid| format!(" by {}", user(uid)));
+        let by = self.by_whom().map_or_else(String::new, |name| format!(" by {name}"));
         format!("CANCELLED: job {} was cancelled{by}{}", self.id(), self.place())
     }
 
     /// Only the accounting knows the user. The controller, which is asked while that is late, does not.
     fn by_whom(&self) -> Option<&str> {
-        self.record?.word.strip_prefix("CANCELLED by ")
+        self.record?.by.as_deref()
     }
 
     fn may_be_told_by_whom(&self) -> bool {
@@ -364,12 +379,7 @@ impl Facts<'_> {
 
 /// Whether sh reports a signal with this status.
 fn is_signal(status: i32) -> bool {
-    Signal(status - 128).name().is_some()
-}
-
-/// The name of a user.
-fn user(uid: &str) -> String {
-    uid.parse().ok().and_then(account::name).unwrap_or_else(|| format!("uid {uid}"))
+    Signal::of_status(status).is_some()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Why a job waits: in words, and what follows from it. Longer than other files: most of it is two tables.
+//! Why a job waits: in words, and what follows from it. Longer than other files: most of it is tables.
 
 /// What to do about a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,37 +20,46 @@ enum Is {
     Frames(&'static str, &'static str),
 }
 
-const DECISIONS: &[(Is, Decision)] = &[
-    (Is::Whole("BadConstraints"), Decision::Never),
-    (Is::Whole("PartitionTimeLimit"), Decision::Never),
-    (Is::Whole("PartitionNodeLimit"), Decision::Never),
-    (Is::Whole("PartitionConfig"), Decision::Never),
-    (Is::Whole("AccountNotAllowed"), Decision::Never),
-    (Is::Whole("InvalidAccount"), Decision::Never),
-    (Is::Whole("InvalidQOS"), Decision::Never),
-    (Is::Whole("QOSNotAllowed"), Decision::Never),
-    (Is::Whole("QOSTimeLimit"), Decision::Never),
-    (Is::Begins("QOSMin"), Decision::Never),
-    (Is::Holds("PerJob"), Decision::Never),
-    (Is::Frames("AssocMax", "PerNode"), Decision::Never),
-    (Is::Frames("QOSMax", "PerNode"), Decision::Never),
-    (Is::Whole("MaxMemPerLimit"), Decision::Never),
-    (Is::Whole("DependencyNeverSatisfied"), Decision::Never),
-    (Is::Whole("ReservationInvalid"), Decision::Never),
-    (Is::Whole("ReservationDeleted"), Decision::Never),
-    (Is::Whole("RequiresReservation"), Decision::Never),
-    (Is::Whole("ReqResv"), Decision::Never),
-    (Is::Whole("JobHoldMaxRequeue"), Decision::Never),
-    (Is::Whole("RequeueExitHold"), Decision::Never),
-    (Is::Begins("launch failed requeued held"), Decision::Never),
-    (Is::Holds("not in group permitted to use this partition"), Decision::Never),
-    // It also means that a node is busy, and shows while the scheduler plans: never a reason to give up.
-    (Is::Begins("ReqNodeNotAvail"), Decision::NodesAway),
-    (Is::Begins("UnavailableNodes"), Decision::NodesAway),
-    (Is::Whole("NodeDown"), Decision::NodesAway),
-    (Is::Begins("Nodes required for job are DOWN"), Decision::NodesAway),
-    (Is::Whole("PartitionDown"), Decision::NodesAway),
-    (Is::Whole("PartitionInactive"), Decision::NodesAway),
+/// It can never start as it is.
+const NEVER: &[Is] = &[
+    Is::Whole("BadConstraints"),
+    Is::Whole("InvalidAccount"),
+    Is::Whole("InvalidQOS"),
+    Is::Whole("DependencyNeverSatisfied"),
+    Is::Whole("ReservationInvalid"),
+    Is::Whole("ReservationDeleted"),
+    Is::Whole("JobHoldMaxRequeue"),
+    Is::Whole("RequeueExitHold"),
+    Is::Begins("launch failed requeued held"),
+];
+
+/// It can never start in the partition that Slurm has looked at last. Of several, another one may only be busy.
+const NOT_IN_THIS_PARTITION: &[Is] = &[
+    Is::Whole("PartitionTimeLimit"),
+    Is::Whole("PartitionNodeLimit"),
+    Is::Whole("PartitionConfig"),
+    Is::Whole("AccountNotAllowed"),
+    Is::Whole("QOSNotAllowed"),
+    Is::Whole("QOSTimeLimit"),
+    Is::Begins("QOSMin"),
+    Is::Holds("PerJob"),
+    Is::Frames("AssocMax", "PerNode"),
+    Is::Frames("QOSMax", "PerNode"),
+    Is::Whole("MaxMemPerLimit"),
+    Is::Whole("RequiresReservation"),
+    Is::Whole("ReqResv"),
+    Is::Holds("not in group permitted to use this partition"),
+];
+
+/// Nodes that it needs are away. `ReqNodeNotAvail` also means that a node is busy, and shows while the scheduler plans: never a reason
+/// to give up.
+const NODES_AWAY: &[Is] = &[
+    Is::Begins("ReqNodeNotAvail"),
+    Is::Begins("UnavailableNodes"),
+    Is::Whole("NodeDown"),
+    Is::Begins("Nodes required for job are DOWN"),
+    Is::Whole("PartitionDown"),
+    Is::Whole("PartitionInactive"),
 ];
 
 const WORDS: &[(&str, &str)] = &[
@@ -87,20 +96,25 @@ const WORDS: &[(&str, &str)] = &[
     ("ReservationDeleted", "its reservation is gone"),
 ];
 
-/// What to do about a reason. `never`: what a site adds to those that never pass.
-pub(crate) fn decide(reason: &str, never: &[String]) -> Decision {
+/// What to do about a reason. `several`: the job may go to one of several partitions. `never`: what a site adds to the reasons that
+/// never pass.
+pub(crate) fn decide(reason: &str, several: bool, never: &[String]) -> Decision {
     let first = first(reason);
-    let holds = |(is, _): &&(Is, Decision)| match is {
+    let holds = |is: &Is| match is {
         Is::Whole(name) => *name == first,
         Is::Begins(begin) => reason.starts_with(begin),
         // Some reasons are sentences.
         Is::Holds(part) => reason.contains(part),
         Is::Frames(begin, end) => first.starts_with(begin) && first.ends_with(end),
     };
-    if never.iter().any(|own| own == first || own == reason) {
-        return Decision::Never;
+    let is_sites = never.iter().any(|own| own == first || own == reason);
+    if is_sites || NEVER.iter().any(holds) || !several && NOT_IN_THIS_PARTITION.iter().any(holds) {
+        Decision::Never
+    } else if NODES_AWAY.iter().any(holds) {
+        Decision::NodesAway
+    } else {
+        Decision::Wait
     }
-    DECISIONS.iter().find(holds).map_or(Decision::Wait, |(_, decision)| *decision)
 }
 
 /// `Priority: others have a higher priority`
@@ -140,9 +154,13 @@ mod tests {
             ("", Decision::Wait),
         ];
         for (reason, decision) in rows {
-            assert_eq!(decide(reason, &[]), decision, "{reason}");
+            assert_eq!(decide(reason, false, &[]), decision, "{reason}");
         }
-        assert_eq!(decide("Resources", &["Resources".to_owned()]), Decision::Never);
+        assert_eq!(decide("Resources", true, &["Resources".to_owned()]), Decision::Never);
+        for reason in NOT_IN_THIS_PARTITION.iter().filter_map(|is| if let Is::Whole(name) = is { Some(name) } else { None }) {
+            assert_eq!((decide(reason, false, &[]), decide(reason, true, &[])), (Decision::Never, Decision::Wait), "{reason}");
+        }
+        assert_eq!(decide("BadConstraints", true, &[]), Decision::Never);
     }
 
     #[test]

@@ -30,6 +30,7 @@ fn record(word: &str, exit: (i32, i32)) -> Record {
         exit: Some(exit),
         nodes: "n3".to_owned(),
         reason: String::new(),
+        by: word.strip_prefix("CANCELLED by ").map(|uid| format!("uid {uid}")),
     }
 }
 
@@ -82,6 +83,7 @@ fn facts(handle: &Handle) -> Facts<'_> {
         is_ending: false,
         over_memory: None,
         first_failed: None,
+        log_bytes: 1,
         runner: None,
         age: SECOND,
         over_for: SECOND,
@@ -99,7 +101,9 @@ fn line(given: &Given) -> String {
             match status {
                 JobStatus::NotSeen => format!("{over}not seen"),
                 JobStatus::Pending { why } => format!("{over}pending {why}"),
-                JobStatus::Running { nodes, .. } => format!("{over}running on {}", nodes.join("+")),
+                JobStatus::Running { nodes, has_ended, .. } => {
+                    format!("{over}running on {}{}", nodes.join("+"), if has_ended { ", over" } else { "" })
+                }
                 JobStatus::Gone { why, cause } => format!("{over}gone {why}: {cause}"),
                 JobStatus::Ended(Ending { exits, nodes, limit, cause, notes, .. }) => {
                     let limit = limit.map_or_else(String::new, |clock| format!(" at the limit {clock}"));
@@ -159,7 +163,8 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1+n2Slurm preempted the job after its script ended"),
         ("CANCELLED", Some(3), 0, "over: exit status 3 on n1+n2the job was cancelled after its script ended"),
         ("NODE_FAIL", None, 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
-        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1+n2the node failed after the script ended on n1 and 1 more"),
+        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1+n2a node was lost after its script ended"),
+        ("NODE_FAIL", Some(143), 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
         ("CANCELLED", None, 0, "Ask"),
         ("CANCELLED", None, 10, "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more"),
     ];
@@ -230,7 +235,7 @@ fn the_accounting_says_who_took_a_job_away() {
         ..facts(&by_controller.3)
     };
     assert!(matches!(judge(&cancelled), Verdict::Status(JobStatus::Gone { .. }, true)), "Muster has cancelled it itself");
-    let first = FailedTask { what: "task 1 on n1: Exited with exit code 7".to_owned(), status: 7 };
+    let first = FailedTask { what: "task 1 on n1: Exited with exit code 7".to_owned(), status: 7, others: vec![143] };
     let of_step =
         (row("FAILED"), record("FAILED", (143, 0)), exit(143), Handle { id: Some("12".to_owned()), ..Handle::default() });
     let failed = Facts {
@@ -243,6 +248,14 @@ fn the_accounting_says_who_took_a_job_away() {
     let Verdict::Status(JobStatus::Ended(ending), true) = judge(&failed) else { panic!("an end") };
     assert_eq!(ending.exits[0].exit, Exit::Code(7), "the status of srun is that of the tasks that it has ended");
     assert_eq!(ending.notes, ["task 1 on n1: Exited with exit code 7; srun ended the other tasks"]);
+    let segfault = exit(139);
+    let JobStatus::Ended(other) = (match judge(&Facts { exit: Some(&segfault), ..failed }) {
+        Verdict::Status(status, true) => status,
+        verdict => panic!("{verdict:?}"),
+    }) else {
+        panic!("an end")
+    };
+    assert_eq!(other.exits[0].exit, Exit::Code(139), "srun has not ended a task so: it is the status of something else");
     let late = Given { over_for: 60, ..of(("FAILED", (7, 0)), None) };
     assert_eq!(line(&late), "over: exit status 7 on n1+n2its exit file did not come: the status is Slurm's");
 }
@@ -275,7 +288,7 @@ fn a_script_that_was_signalled_ends_as_slurm_says() {
         let (exit, row) = (ExitFile { ended, signalled, ..exit(status) }, row(word));
         let handle = Handle::default();
         match judge(&Facts { row: Some(&row), exit: Some(&exit), accounting: !no_accounting, ..facts(&handle) }) {
-            Verdict::Status(JobStatus::Running { .. }, _) => "running".to_owned(),
+            Verdict::Status(JobStatus::Running { has_ended: true, .. }, _) => "awaited".to_owned(),
             Verdict::Status(JobStatus::Ended(Ending { exits, .. }), _) => exits[0].exit.to_string(),
             Verdict::Status(JobStatus::Gone { why, .. }, _) => why.to_string(),
             other => format!("{other:?}"),
@@ -283,12 +296,13 @@ fn a_script_that_was_signalled_ends_as_slurm_says() {
     };
     let rows = [
         // The state that names the reason comes after the epilog.
-        (said("COMPLETING", 143, true, 1, false), "running"),
-        (said("COMPLETING", 137, false, 1, false), "running"),
-        (said("COMPLETING", 0, true, 1, false), "running"),
+        (said("COMPLETING", 143, true, 1, false), "awaited"),
+        (said("COMPLETING", 137, false, 1, false), "awaited"),
+        (said("COMPLETING", 0, true, 1, false), "awaited"),
         (said("COMPLETING", 143, true, 6, false), "deleted"),
         (said("COMPLETING", 137, false, 6, false), "exit status 137"),
         (said("PREEMPTED", 143, true, 1, false), "preempted"),
+        (said("NODE_FAIL", 0, true, 1, false), "node"),
         (said("CANCELLED", 0, true, 1, true), "deleted"),
         (said("CANCELLED", 0, false, 1, true), "exit status 0"),
         (said("COMPLETED", 0, true, 1, false), "exit status 0"),

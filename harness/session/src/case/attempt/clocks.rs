@@ -72,7 +72,7 @@ mod tests {
     async fn waiting_stands_still_while_it_runs_and_running_never_does() {
         let (pending, running) = (
             JobStatus::Pending { why: "queue".into() },
-            JobStatus::Running { since: Timestamp(0), nodes: Vec::new(), partly_ended: None },
+            JobStatus::Running { since: Timestamp(0), nodes: Vec::new(), partly_ended: None, has_ended: false },
         );
         let mut clocks = Clocks::start();
         let mut seen = Vec::new();

@@ -208,7 +208,7 @@ impl<'a> Attempt<'a> {
     fn store_status(&self, status: &JobStatus) {
         match status {
             JobStatus::Pending { why } => self.store_pending(Some(why.clone())),
-            JobStatus::Running { since, nodes, partly_ended } => {
+            JobStatus::Running { since, nodes, partly_ended, .. } => {
                 self.store(CaseState::Running, *since, partly_ended.clone(), nodes.clone());
             }
             JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => {}

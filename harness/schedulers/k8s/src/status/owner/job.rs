@@ -54,7 +54,12 @@ pub(in crate::status) fn runs_elsewhere(job: &Value) -> Option<JobStatus> {
     let manager = job.pointer("/spec/managedBy").and_then(Value::as_str)?;
     let since = job.pointer("/status/startTime").and_then(crate::status::time)?;
     let active = job.pointer("/status/active").and_then(Value::as_u64).is_some_and(|active| active > 0);
-    (manager != CONTROLLER && active).then(|| JobStatus::Running { since, nodes: Vec::new(), partly_ended: None })
+    (manager != CONTROLLER && active).then(|| JobStatus::Running {
+        since,
+        nodes: Vec::new(),
+        partly_ended: None,
+        has_ended: false,
+    })
 }
 
 /// Suspended: by Kueue, by a manifest that nothing will resume, or by another user while it ran.

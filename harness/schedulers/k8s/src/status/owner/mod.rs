@@ -177,7 +177,7 @@ impl<'a> Pods<'a> {
             nodes.sort();
             nodes.dedup();
             let partly_ended = self.all.iter().filter(|pod| !pod.gone).find_map(|pod| pod.partly_ended.clone());
-            return JobState::Status(JobStatus::Running { since, nodes, partly_ended });
+            return JobState::Status(JobStatus::Running { since, nodes, partly_ended, has_ended: false });
         }
         let waiting: Vec<_> = self
             .all
