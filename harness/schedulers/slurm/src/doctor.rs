@@ -41,7 +41,8 @@ pub(crate) fn questions<'a>(slurm: &'a Slurm, examined: Examined<'a>) -> Vec<Pro
         }),
         Probe::new("partitions", async move {
             let reached = second.lock().clone();
-            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&slurm.clusters.at(&place), &names).await });
+            let asked =
+                reached.into_iter().map(|(place, names)| async move { partitions(&slurm.clusters.at(&place), &names).await });
             join_all(asked).await.concat()
         }),
         Probe::new("cases", async move {

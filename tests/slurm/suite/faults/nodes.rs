@@ -22,7 +22,7 @@ pub(crate) fn a_node_that_dies_disrupts_its_job() {
 /// The script runs on the first node, and Slurm ends it: whatever its status is then, it did not end by itself.
 pub(crate) fn a_job_whose_other_node_dies_is_disrupted() {
     let cluster = Cluster::own(Accounting::On);
-    let check = "executable: trap 'exit 0' TERM; echo at work; sleep 100 & wait\nnum_tasks: 2\nnum_nodes: 2\n\
+    let check = "executable: trap 'sleep 1; exit 0' TERM; echo at work; sleep 100 & wait\nnum_tasks: 2\nnum_nodes: 2\n\
                  num_tasks_per_node: 1\nsanity: [{ found: at work }]\non_disruption: fail\nsched_options: { nodelist: 'n1,n2' }";
     let place = Place::new(&cluster, "othernode", "launcher: none", check);
     let running = place.started(&[]);
