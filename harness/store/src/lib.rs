@@ -8,7 +8,7 @@
 //! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
 //! A database is a file (SQLite) or on a server (PostgreSQL). Statements are written once, in `sql/`; while a server is away, what is
-//! written goes to a spool on this machine (`write/outage.rs`).
+//! written goes to a spool on this machine (`write/outage/`).
 
 mod connect;
 mod error;

@@ -9,7 +9,6 @@ mod message;
 mod outage;
 mod rows;
 mod session;
-mod spool;
 mod statements;
 
 use crate::{

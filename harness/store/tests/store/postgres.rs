@@ -245,6 +245,31 @@ async fn child() {
     std::thread::sleep(Duration::from_mins(5));
 }
 
+#[tokio::test]
+async fn a_heartbeat_has_its_age_by_the_clock_of_the_server_and_no_owner_is_silent_for_longer_than_that_runs() {
+    let Some(place) = Place::new(&[]) else { return };
+    let database = place.database();
+    let started = Instant::now();
+    let store = Store::open(&database).await.unwrap();
+    let mine = session("0199beat", 5);
+    store.begin(&mine, &owner(1)).await.unwrap();
+    let reader = Reader::open(&database).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let silence = reader.silence(&mine.id).await.unwrap().unwrap();
+    assert!(silence >= Duration::from_millis(1_500) && silence < started.elapsed(), "{silence:?}");
+    store.beat(&mine.id, &owner(1)).await.unwrap();
+    let silence = reader.silence(&mine.id).await.unwrap().unwrap();
+    assert!(silence < Duration::from_millis(1_500), "{silence:?}");
+    // As if the server had been away for an hour.
+    place.server.execute("UPDATE muster.session SET heartbeat_at = heartbeat_at - 3600000000");
+    let silence = reader.silence(&mine.id).await.unwrap().unwrap();
+    assert!(silence < Duration::from_mins(5), "{silence:?}");
+    store.close().await.unwrap();
+    let file = place.folder.path().join("results.db");
+    Store::open(&file).await.unwrap().begin(&mine, &owner(1)).await.unwrap();
+    assert_eq!(Reader::open(&file).await.unwrap().silence(&mine.id).await.unwrap(), None);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_needs_no_right_but_to_select_and_nobody_else_reads() {
     let Some(place) = Place::new(&[]) else { return };

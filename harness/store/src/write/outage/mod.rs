@@ -6,6 +6,8 @@
 //! Whether the last transaction was committed is not known when a connection is lost. Its messages are spooled with its number, and
 //! the server says later what became of it.
 
+mod spool;
+
 use crate::{
     Location, StoreError, connect,
     error::SqlError,
@@ -15,9 +17,9 @@ use crate::{
         batch::Writer,
         message::{Envelope, Message, Text},
         rows::SessionCases,
-        spool::{Spool, Tried},
     },
 };
+use spool::{Spool, Tried};
 use std::{future, io, mem, ops::Range, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,
