@@ -120,7 +120,7 @@ fn the_first_night_on_kubernetes_goes_as_the_guide_says() {
     let runtime = Runtime::new().expect("a runtime");
     let api = runtime.block_on(FakeApi::named("mycluster")).expect("a server");
     api.namespace("muster");
-    let log = "run; log 1024+0 records out; log 8192+0 records out; log from 100.00 to 100.10 s; exit 0";
+    let log = "run; log 8192+0 records out; log 32768+0 records out; log from 100.00 to 100.10 s; exit 0";
     api.script("", log).expect("a script");
     let sandbox = Sandbox::new();
     sandbox.write("cronjob.yaml", &page("deploy/cronjob.yaml"));
