@@ -214,9 +214,13 @@ async fn what_a_killed_process_has_left_in_its_spool_is_written_by_the_next() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.spools(), 1);
+    let spool = fs::read_dir(place.folder.path()).unwrap().next().unwrap().unwrap().path();
+    let file_name = spool.file_name().unwrap().to_string_lossy().into_owned();
+    let unreadable = place.folder.path().join(format!("{}.0.0.spool", file_name.split('.').next().unwrap()));
+    fs::write(&unreadable, [3, 0, 0, 0, 0xc1, 0xc1, 0xc1]).unwrap();
     place.server.run().unwrap();
     Store::open(&database).await.unwrap().close().await.unwrap();
-    assert_eq!(place.spools(), 0);
+    assert!(!spool.exists() && unreadable.exists(), "what cannot be read keeps nobody from working, and stays");
     let reader = Reader::open(&database).await.unwrap();
     assert_eq!(reader.results(&mine.id).await.unwrap().len(), 1);
     let unfinished: Vec<_> = reader.unfinished(&mine.id).await.unwrap().into_iter().map(|row| row.name).collect();

@@ -188,8 +188,14 @@ impl Writer {
                 outage.spool = own;
             }
             self.sessions.clear();
-            let count = replayed?;
-            tracing::warn!("{count} messages of a process that is gone are written, from {}", path.display());
+            match replayed {
+                Ok(count) => tracing::warn!("{count} messages of a process that is gone are written, from {}", path.display()),
+                Err(error) if error.is_away() => return Err(error),
+                // It keeps nobody from working.
+                Err(error) => {
+                    tracing::warn!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display())
+                }
+            }
         }
         Ok(())
     }
@@ -197,7 +203,7 @@ impl Writer {
     /// Writes all messages of the spool, and empties it. Returns how many.
     async fn replay(&mut self) -> Result<usize, SqlError> {
         let Some(outage) = &mut self.outage else { return Ok(0) };
-        let contents = outage.spool.read().map_err(sqlx::Error::Io)?;
+        let contents = outage.spool.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?;
         let mut is_done = vec![false; contents.messages.len()];
         for tried in contents.tried {
             if self.was_committed(tried.transaction).await? {
