@@ -193,7 +193,7 @@ impl Writer {
                 Err(error) if error.is_away() => return Err(error),
                 // It keeps nobody from working.
                 Err(error) => {
-                    tracing::warn!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display())
+                    tracing::warn!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display());
                 }
             }
         }
