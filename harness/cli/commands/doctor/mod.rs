@@ -35,7 +35,6 @@ use muster_core::{
 };
 use muster_report::doctor::{self, Part};
 use muster_session::runtime;
-use muster_text::diagnostic;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The exit code if something is wrong.
@@ -87,10 +86,6 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
 fn patient(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Patient>> {
     if cli.files.checkpath.is_empty() {
         let site = selection::site(&cli.files, terminal.live)?;
-        let wrong: Vec<_> = site.system.partitions.iter().flat_map(|partition| partition.wrong_options()).collect();
-        if !wrong.is_empty() {
-            anyhow::bail!("{}", diagnostic::render(&wrong, &site.sites.sources, terminal.live).trim_end().to_owned());
-        }
         return Ok(Some(Patient { system: site.system, cases: Vec::new(), adjustments: Adjustments::default() }));
     }
     let selection = selection::select(cli, Depth::Every, terminal.live)?;
