@@ -43,6 +43,10 @@ impl Year {
         Self { spec, systems }
     }
 
+    pub fn nights(&self) -> usize {
+        self.spec.nights
+    }
+
     pub fn systems(&self) -> &[ExampleSystem] {
         &self.systems
     }

@@ -15,6 +15,8 @@ use muster_core::rules::perf::Direction;
 /// A session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExampleSession {
+    /// The place of its night in the year.
+    pub night: usize,
     /// Microseconds since the epoch.
     pub started: i64,
     pub cases: Vec<ExampleCase>,
@@ -108,7 +110,7 @@ pub(super) fn sessions(system: &ExampleSystem, night: usize, evening: i32, rando
         let context = Context { system, night, is_weekend: (i64::from(evening) + 3).rem_euclid(7) >= 5, lost: lost.as_deref() };
         let cases =
             system.checks.iter().flat_map(|entry| context.cases(entry)).map(|case| context.run(case, &mut clock, &mut random));
-        ExampleSession { started, cases: cases.collect() }
+        ExampleSession { night, started, cases: cases.collect() }
     };
     (0..count).map(of).collect()
 }
