@@ -37,9 +37,9 @@ fn without_a_change(worlds: &dyn Fn(u64) -> std::ops::RangeInclusive<u64>) {
         ("autocorrelation 0.5", WorldSpec { phi: 0.5, ..still }),
     ];
     let alarms = |spec: WorldSpec, from, until, tempering| {
-        let count = as_float(usize::try_from(*worlds(20).end()).unwrap_or(1));
+        let count = as_float(usize::try_from(*worlds(60).end()).unwrap_or(1));
         let of = |seed| trial::run(&WorldSpec { seed, ..spec }, from, until, tempering).alarms;
-        as_float(worlds(20).map(of).sum()) / count
+        as_float(worlds(60).map(of).sum()) / count
     };
     for (name, spec) in rows {
         row(&format!("G1 alarms in 40 nights of 200 metrics: {name}"), alarms(spec, 40, 80, None), "<= 2.0");
