@@ -28,6 +28,9 @@ pub enum StoreError {
     /// Another program wrote the database.
     #[error("{} is a database, but not one of muster", database.display())]
     Foreign { database: Location },
+    /// A database that was to be imported.
+    #[error("{} is a database, but not one of ReFrame", database.display())]
+    NotReframe { database: Location },
     /// The file was written by a later muster.
     #[error("the results database {} has schema {found}, and this muster knows only {known}: use a newer one", database.display())]
     NewerSchema { database: Location, found: i64, known: i64 },
@@ -210,6 +213,7 @@ mod tests {
                 cause: sqlx::Error::Io(io::ErrorKind::PermissionDenied.into()).into(),
             },
             StoreError::Foreign { database: database.clone() },
+            StoreError::NotReframe { database: database.clone() },
             StoreError::NewerSchema { database: database.clone(), found: 3, known: 1 },
             StoreError::OlderSchema { database: database.clone(), found: 1, known: 3 },
             StoreError::Migrate { database: database.clone(), version: 2, cause: sqlx() },
@@ -230,6 +234,7 @@ mod tests {
         open the results database state/results.db: attempted to communicate with a crashed background worker
         open the results database state/results.db: permission denied
         state/results.db is a database, but not one of muster
+        state/results.db is a database, but not one of ReFrame
         the results database state/results.db has schema 3, and this muster knows only 1: use a newer one
         the results database state/results.db has schema 1, and this muster reads schema 3: `muster results migrate --db state/results.db` brings it up to date
         bring the results database state/results.db to schema 2: attempted to communicate with a crashed background worker

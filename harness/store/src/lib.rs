@@ -15,6 +15,7 @@ mod error;
 mod file;
 mod location;
 mod read;
+mod reframe;
 mod schema;
 mod server;
 mod sql;
@@ -27,4 +28,10 @@ pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::nights::{NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
+pub use read::{
+    failures::{Failures, Occurrence},
+    figures::{KnownMetric, Parameters, Which},
+    selected::{Selected, SelectedCase},
+};
+pub use reframe::ReframeDatabase;
 pub use write::{Describe, Intent, Store, recover};

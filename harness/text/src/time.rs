@@ -27,6 +27,9 @@ impl Timestamp {
     }
 }
 
+/// A day in microseconds.
+const DAY: i64 = 86_400_000_000;
+
 /// A day of the calendar, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -37,6 +40,17 @@ impl Date {
     pub fn of(at: Timestamp) -> Self {
         let edge = if at.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         Self(Offset::UTC.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
+    }
+
+    /// The day that lies so many days after 1970-01-01. Days outside the years that jiff knows are its first or last day.
+    pub fn of_days(days: i64) -> Self {
+        Self::of(Timestamp(days.saturating_mul(DAY)))
+    }
+
+    /// How many days it lies after 1970-01-01.
+    pub fn days(self) -> i64 {
+        let midnight = Offset::UTC.to_timestamp(self.0.at(0, 0, 0, 0));
+        midnight.map_or(0, |at| at.as_microsecond().div_euclid(DAY))
     }
 
     /// Reads `2026-12-31`.
@@ -127,12 +141,12 @@ mod tests {
 
     #[test]
     fn a_day_is_read_and_computed_from_a_timestamp() {
-        const DAY: i64 = 86_400_000_000;
         for (days, text) in
             [(0, "1970-01-01"), (-1, "1969-12-31"), (11_016, "2000-02-29"), (20_513, "2026-03-01"), (20_818, "2026-12-31")]
         {
             let date = Date::of(Timestamp(days * DAY + DAY - 1));
             assert_eq!((date.to_string().as_str(), Date::parse(text)), (text, Ok(date)));
+            assert_eq!((Date::of_days(days), date.days()), (date, days));
         }
         for text in [
             "2026-02-29",

@@ -253,6 +253,13 @@ impl From<&'static str> for SchedulerName {
     }
 }
 
+/// A name that was stored or imported.
+impl From<String> for SchedulerName {
+    fn from(name: String) -> Self {
+        Self(Cow::Owned(name))
+    }
+}
+
 impl Deref for SchedulerName {
     type Target = str;
 

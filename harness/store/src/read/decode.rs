@@ -218,7 +218,7 @@ pub(crate) fn word<T: DeserializeOwned>(row: &Row, column: &str) -> Result<T, Er
 }
 
 /// An enum by its word and what is in its brace: `fail` and `sanity`.
-fn variant<T: DeserializeOwned>(row: &Row, column: &str, inner: &str) -> Result<T, Error> {
+pub(crate) fn variant<T: DeserializeOwned>(row: &Row, column: &str, inner: &str) -> Result<T, Error> {
     let outer: &str = row.try_get(column)?;
     let value = match row.try_get::<Option<&str>>(inner)? {
         None => Value::from(outer),

@@ -2,7 +2,13 @@
 //! It needs no right to write, and no writer waits for it.
 
 pub(crate) mod decode;
+pub(crate) mod failures;
+pub(crate) mod figures;
+pub(crate) mod history;
 pub(crate) mod nights;
+#[cfg(test)]
+mod plans;
+pub(crate) mod selected;
 
 use crate::{
     Location, Owner, StoreError, connect,
@@ -277,19 +283,21 @@ impl Reader {
         let failed = |cause: sqlx::Error| StoreError::Read { database: self.database.clone(), what, cause: cause.into() };
         let mut connection = self.connection.lock().await;
         let mut tries = 0;
-        let rows = loop {
+        loop {
             tries += 1;
-            let rows = statement().fetch_all(connection.connection()).await.map_err(failed);
-            match rows {
-                Ok(rows) if connection.is_current(&self.database) => break rows,
+            let mut decoded = Vec::new();
+            let each = |row: &Row| {
+                decoded.push(decode(row)?);
+                Ok(())
+            };
+            match statement().for_each(connection.connection(), each).await.map_err(failed) {
+                Ok(()) if connection.is_current(&self.database) || tries == TRIES => return Ok(decoded),
                 Err(StoreError::Read { cause, .. }) if tries < TRIES && cause.may_pass() => {}
                 Err(error) => return Err(error),
-                Ok(rows) if tries == TRIES => break rows,
-                Ok(_) => {}
+                Ok(()) => {}
             }
             connection.reopen(&self.database).await?;
-        };
-        rows.iter().map(decode).collect::<Result<_, _>>().map_err(failed)
+        }
     }
 }
 

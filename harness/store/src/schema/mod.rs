@@ -18,6 +18,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0005_live.sql"),
     include_str!("migrations/0006_team.sql"),
     include_str!("migrations/0007_clock.sql"),
+    include_str!("migrations/0008_questions.sql"),
 ];
 
 /// Brings the database to the version this crate knows.

@@ -150,11 +150,10 @@ impl Statement {
     }
 
     /// Hands out each row as it comes, and keeps none: for answers of a million rows.
-    #[allow(dead_code, reason = "for readers of long histories")]
     pub(crate) async fn for_each(
         self,
         connection: &mut Connection,
-        mut each: impl FnMut(&Row) -> Result<(), Error> + Send,
+        mut each: impl FnMut(&Row) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match connection {
             Connection::Sqlite(connection) => {

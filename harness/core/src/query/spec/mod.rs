@@ -12,10 +12,12 @@
 //! here panics, and nothing depends on a clock.
 
 mod aggregate;
+mod condition;
 mod select;
 
 pub use aggregate::{Aggregation, Call, Columns, Function};
-pub use select::{Filter, Filters, Selection, When};
+pub use condition::{CaseCounts, NAMES};
+pub use select::{Filter, Filters, Range, Selection, When};
 
 /// What is wrong with a question: a lower-case fragment that says what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

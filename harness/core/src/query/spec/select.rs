@@ -1,11 +1,14 @@
 //! Which results a question is about.
 
 use super::{SpecError, split};
-use crate::case::{CaseName, matcher::Matcher};
+use crate::{
+    case::{CaseName, matcher::Matcher},
+    query::figures::NightNumber,
+};
 use muster_text::{
     expr::{Arithmetic, Expr},
     moment::Period,
-    time::Date,
+    time::{Date, Timestamp},
 };
 use std::{fmt, sync::Arc};
 
@@ -33,6 +36,27 @@ pub enum When {
         last: Date,
     },
     LastNight,
+}
+
+/// Which sessions a selection means, with its times in numbers. All of it must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Range {
+    /// Beginnings of ids, or `latest`. Empty: any.
+    pub ids: Vec<String>,
+    /// From one point in time up to another, which does not belong to it.
+    pub started: Option<(Timestamp, Timestamp)>,
+    /// Both ends belong to it.
+    pub nights: Option<(NightNumber, NightNumber)>,
+    /// In the night of the newest session.
+    pub is_last_night: bool,
+}
+
+impl Range {
+    /// Whether a session lies in it, by its times.
+    pub fn holds(&self, started: Timestamp, night: Option<NightNumber>) -> bool {
+        self.started.is_none_or(|(from, until)| from <= started && started < until)
+            && self.nights.is_none_or(|(first, last)| night.is_some_and(|night| first <= night && night <= last))
+    }
 }
 
 /// What is asked of a case. Of several filters of one kind, one must hold; of all kinds, each.
@@ -129,7 +153,7 @@ impl Selection {
             "system" => self.filters.systems.push(Filter::parse(value)?),
             "partition" => self.filters.partitions.push(Filter::parse(value)?),
             "tag" => self.filters.tags.push(Filter::parse(value)?),
-            "check" => self.filters.checks.push(Matcher::parse(value, true).map_err(SpecError)?),
+            "check" => self.filters.checks.push(Matcher::parse(value, false).map_err(SpecError)?),
             _ => {
                 let known = ["night", "system", "partition", "tag", "check"];
                 let near = muster_text::diagnostic::nearest(key, known);
@@ -146,6 +170,21 @@ impl Selection {
         }
         self.when = when;
         Ok(())
+    }
+
+    /// Which sessions are meant; `at` gives a period its times.
+    ///
+    /// # Errors
+    /// A period that ends before it begins.
+    pub fn range(&self, at: impl FnOnce(&Period) -> Result<(Timestamp, Timestamp), String>) -> Result<Range, SpecError> {
+        let mut range = Range { ids: self.sessions.clone(), ..Range::default() };
+        match &self.when {
+            When::Always => {}
+            When::Period(period) => range.started = Some(at(period).map_err(SpecError)?),
+            When::Nights { first, last } => range.nights = Some((first.days(), last.days())),
+            When::LastNight => range.is_last_night = true,
+        }
+        Ok(range)
     }
 
     /// The same with these filters, too.
