@@ -18,6 +18,7 @@ mod reading;
 mod report;
 mod settle;
 mod site;
+pub mod stored;
 mod value;
 mod world;
 mod yaml;

@@ -7,6 +7,7 @@
 //!     evidence   how unlikely they are without a change
 //!     family     one error rate for all metrics of a system
 //! two sets of values a metric -> compare::compare -> Comparison
+//! figures of a metric -> suggest::suggest -> a reference
 //! sample         figures with a known truth, for tests and for example data
 //! trial          how often the method is right on such figures
 //! ```
@@ -16,6 +17,7 @@ pub mod compare;
 pub mod night;
 pub mod sample;
 pub mod stats;
+pub mod suggest;
 pub mod trial;
 
 /// The version of the method: a verdict that was stored says by which it was reached.

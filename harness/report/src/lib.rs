@@ -27,9 +27,9 @@ pub mod page;
 mod terminal;
 mod text;
 
-pub use answers::{causes, compared, history, suggested};
+pub use answers::{causes, compared, grouped, history, suggested};
 pub use counts::{Counts, Results};
-pub use files::{annotations, gitlab, json, junit, perflog};
+pub use files::{annotations, gitlab, json, junit, perflog, run_report};
 pub use terminal::{doctor, failure, listing, live, performance, progress, results, retries, statistics, summary};
 pub use text::{
     command, number, secret,
@@ -47,6 +47,9 @@ pub enum RenderError {
         #[source]
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// A table was asked for a column that no figure has.
+    #[error("no figure has a column `{name}`{near}")]
+    Column { name: String, near: String },
     /// A command of a pipeline would show a secret.
     #[error(
         "the command of the job '{job}' holds what looks like a secret: set it as a variable of the CI system instead (MUSTER_SETVAR)"

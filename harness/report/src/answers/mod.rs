@@ -2,6 +2,7 @@
 
 pub mod causes;
 pub mod compared;
+pub mod grouped;
 pub mod history;
 mod scale;
 pub mod suggested;

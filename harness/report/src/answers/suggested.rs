@@ -12,6 +12,9 @@ use muster_core::{
 };
 use std::{collections::BTreeMap, fmt::Write};
 
+/// How a file of suggestions begins.
+pub const HEAD: &str = "# From the figures";
+
 /// From which figures references are suggested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Basis {
@@ -35,7 +38,7 @@ pub fn yaml(suggestions: &[Suggestion], basis: &Basis) -> String {
         return String::new();
     }
     let mut text = format!(
-        "# From the figures of {}: the median, and as bounds the percentiles {} and {}.\n",
+        "{HEAD} of {}: the median, and as bounds the percentiles {} and {}.\n",
         one_line(&basis.period),
         basis.lower,
         basis.upper
@@ -93,6 +96,11 @@ fn row(suggestion: &Suggestion, reference: &SuggestedReference) -> String {
 
 /// A text as a scalar of a flow collection.
 fn scalar(text: &str) -> String {
+    if text.parse::<f64>().is_ok_and(f64::is_finite)
+        && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-'))
+    {
+        return text.to_owned();
+    }
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+'))
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());

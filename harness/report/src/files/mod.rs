@@ -5,3 +5,4 @@ pub mod gitlab;
 pub mod json;
 pub mod junit;
 pub mod perflog;
+pub mod run_report;

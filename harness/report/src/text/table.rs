@@ -4,7 +4,7 @@
 //! and cannot put a heading between rows.
 
 use crate::text::style::{Paint, Tone};
-use std::iter;
+use std::{borrow::Cow, iter};
 use unicode_width::UnicodeWidthStr;
 
 #[derive(Debug, Clone, Copy)]
@@ -30,20 +30,26 @@ const LEAST: usize = 12;
 
 /// Columns and how wide they are.
 pub(crate) struct Layout {
-    columns: Vec<Column>,
+    /// Each title, and whether its cells are numbers.
+    columns: Vec<(Cow<'static, str>, bool)>,
     widths: Vec<usize>,
 }
 
 impl Layout {
     /// As wide as the longest cell of each column.
     pub(crate) fn new(columns: &[Column], rows: &[Vec<String>]) -> Self {
-        let mut widths: Vec<_> = columns.iter().map(|column| column.title.width()).collect();
+        Self::titled(columns.iter().map(|column| (column.title.into(), column.is_right)).collect(), rows)
+    }
+
+    /// The same with titles that a question chooses; `true`: a column of numbers.
+    pub(crate) fn titled(columns: Vec<(Cow<'static, str>, bool)>, rows: &[Vec<String>]) -> Self {
+        let mut widths: Vec<_> = columns.iter().map(|(title, _)| title.width()).collect();
         for row in rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(cell.width());
             }
         }
-        Self { columns: columns.to_vec(), widths }
+        Self { columns, widths }
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -59,16 +65,18 @@ impl Layout {
     }
 
     pub(crate) fn head(&self, paint: Paint) -> String {
-        let titles: Vec<_> = self.columns.iter().map(|column| column.title).collect();
-        format!("{}\n{}", paint.apply(Tone::Strong, self.line(&titles)), self.rule())
+        format!("{}\n{}", paint.apply(Tone::Strong, self.line(&self.titles())), self.rule())
     }
 
     /// The titles over a line in ASCII, with gaps.
     pub(crate) fn plain_head(&self) -> String {
-        let titles: Vec<_> = self.columns.iter().map(|column| column.title).collect();
         let rules: Vec<_> = self.widths.iter().map(|width| "-".repeat(*width)).collect();
         let rules: Vec<_> = rules.iter().map(String::as_str).collect();
-        format!("{}\n{}\n", self.line(&titles), self.line(&rules))
+        format!("{}\n{}\n", self.line(&self.titles()), self.line(&rules))
+    }
+
+    fn titles(&self) -> Vec<&str> {
+        self.columns.iter().map(|(title, _)| &**title).collect()
     }
 
     /// A line of the table's width.
@@ -94,12 +102,12 @@ impl Layout {
 
     fn line(&self, cells: &[&str]) -> String {
         let mut line = String::new();
-        for ((cell, &width), column) in cells.iter().zip(&self.widths).zip(&self.columns) {
+        for ((cell, &width), (_, is_right)) in cells.iter().zip(&self.widths).zip(&self.columns) {
             if !line.is_empty() {
                 line.extend(iter::repeat_n(' ', GAP));
             }
             let blanks = iter::repeat_n(' ', width.saturating_sub(cell.width()));
-            if column.is_right {
+            if *is_right {
                 line.extend(blanks);
                 line.push_str(cell);
             } else {
