@@ -1,7 +1,7 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
 use crate::{
-    args::{Cli, Origin, Parsed},
+    args::{Cli, Origin, Parsed, PerformanceReport},
     inputs::selection::Site,
 };
 use muster_check::site::System;
@@ -169,7 +169,16 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("report-templates", path(&cli.reports.report_templates)),
         ("perflogdir", path(&cli.reports.perflogdir)),
         ("failure-stats", cli.reports.failure_stats.to_string()),
-        ("performance-report", or_dash(cli.output.performance_report.map(|format| word(&format)))),
+        (
+            "performance-report",
+            or_dash(cli.output.performance_report.as_ref().map(|report| match report {
+                PerformanceReport::Table(format) => word(format),
+                PerformanceReport::Compared(with) => with.rhs.to_string(),
+            })),
+        ),
+        ("table-format", or_dash(cli.output.table_format.map(|format| word(&format)))),
+        ("term-lhs", cli.output.term_lhs.clone()),
+        ("term-rhs", cli.output.term_rhs.clone()),
         ("format", or_dash(cli.output.format.map(|format| word(&format)))),
         ("verbose", cli.output.verbose.to_string()),
         ("quiet", cli.output.quiet.to_string()),

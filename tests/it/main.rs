@@ -10,5 +10,6 @@ mod convert;
 mod docs;
 mod k8s;
 mod output;
+mod results;
 mod run;
 mod session;

@@ -20,7 +20,10 @@ pub use parse::{
     Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
 };
 pub use reports::Reports;
-pub use results::ResultsCommand;
+pub use results::{
+    CausesArgs, CompareArgs, CompareFailOn, ExportArgs, ExportFormat, FilterArgs, HistoryArgs, ImportArgs, ListArgs,
+    OutputFormat, PerformanceReport, ResultsCommand, Sample, Stored, SuggestArgs,
+};
 pub use rounds::Rounds;
 
 use clap::{
@@ -281,7 +284,10 @@ pub struct RoleArgs {
 /// The actions: exactly one.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
-#[command(group = ArgGroup::new("action").args(["run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate"]).multiple(false))]
+#[command(group = ArgGroup::new("action").args([
+    "run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate", "performance_compare", "list_stored_sessions",
+    "list_stored_testcases", "describe_stored_sessions",
+]).multiple(false))]
 pub struct Action {
     /// Run the selected cases
     #[arg(short, long, help_heading = "Actions")]
@@ -320,6 +326,8 @@ pub struct Action {
     /// With --ci-generate: N jobs, each with its share of the cases
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500), requires = "ci_generate", help_heading = "Actions")]
     pub ci_shards: Option<u32>,
+    #[command(flatten)]
+    pub stored: Stored,
 }
 
 /// Who checks what would be launched.
@@ -458,17 +466,26 @@ pub enum ExecPolicy {
 pub struct Output {
     /// Print all figures at the end
     ///
-    /// As a table with lines (pretty, the default), with blanks (plain), or as csv.
+    /// As a table with lines (pretty, the default), with blanks (plain), or as csv. SELECTION/AGGREGATION/COLUMNS compares with stored
+    /// sessions, as in now-1d:now/last:+job_nodelist/+result.
     #[arg(
         long,
-        value_enum,
-        value_name = "FORMAT",
+        value_name = "FORMAT|SPEC",
         num_args = 0..=1,
         default_missing_value = "pretty",
-        hide_possible_values = true,
+        value_parser = PerformanceReport::parse,
         help_heading = "Output"
     )]
-    pub performance_report: Option<TableFormat>,
+    pub performance_report: Option<PerformanceReport>,
+    /// The layout of tables of stored figures
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub table_format: Option<TableFormat>,
+    /// What the new side of a comparison is called
+    #[arg(long, value_name = "NAME", default_value = "lhs", help_heading = "Output")]
+    pub term_lhs: String,
+    /// What the old side of a comparison is called
+    #[arg(long, value_name = "NAME", default_value = "rhs", help_heading = "Output")]
+    pub term_rhs: String,
     /// Write the JSON run report here; `{sessionid}` stands for the session, `-` is standard output [default: PREFIX/reports/out/run-{sessionid}.json]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report_file: Option<PathBuf>,

@@ -206,6 +206,12 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
     (&["results"], &["db", "file_mode", "nocolor"]),
     (&["results", "list"], &["db", "nocolor"]),
+    (&["results", "causes"], &["db", "nocolor"]),
+    (&["results", "compare"], &["db", "nocolor"]),
+    (&["results", "history"], &["db", "nocolor"]),
+    (&["results", "export"], &["db"]),
+    (&["results", "import"], &["db", "file_mode"]),
+    (&["results", "suggest-references"], &["db", "file_mode", "nocolor"]),
     (
         &["results", "show"],
         &[
@@ -522,7 +528,10 @@ mod tests {
             let flags = flags.map(|flag| flag.split([' ', '.', '=', '[']).next().unwrap_or_default().to_owned());
             flags.filter(|flag| flag != "--help").collect()
         };
-        assert_eq!(flags(&["results", "list"]), ["--limit", "--db", "--nocolor"]);
+        assert_eq!(
+            flags(&["results", "list"]),
+            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--db", "--nocolor"]
+        );
         assert_eq!(flags(&["check", "new"]), ["--scheduler"]);
         assert_eq!(flags(&["check", "lint"]), ["--allow", "--format", "--explain", "--checkpath", "--config-file", "--nocolor"]);
         assert!(flags(&["results", "show"]).contains(&"--report-html".to_owned()));

@@ -4,3 +4,4 @@ pub mod files;
 mod out_file;
 mod perflogs;
 pub mod session;
+pub mod stored;

@@ -1,8 +1,11 @@
 //! What a session leaves to read: failures, retries, figures and a summary on stdout, reports in files.
 
 use crate::{
-    args::{self, Cli},
-    reports::files::{ReportFiles, annotations},
+    args::{self, Cli, PerformanceReport},
+    reports::{
+        files::{ReportFiles, annotations},
+        stored,
+    },
     terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
 };
 use muster_core::{
@@ -47,8 +50,12 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
     if cli.reports.failure_stats {
         parts.push(statistics::report(results, &screen));
     }
-    if let Some(format) = cli.output.performance_report {
-        parts.push(performance::report(results, table_format(format), &screen)?);
+    match &cli.output.performance_report {
+        None => {}
+        Some(PerformanceReport::Table(format)) => parts.push(performance::report(results, table_format(*format), &screen)?),
+        Some(PerformanceReport::Compared(with)) => {
+            parts.push(stored::report(cli, with, results.session, results.attempts(), terminal)?);
+        }
     }
     for part in parts.iter().filter(|part| !part.is_empty()) {
         // Nothing comes before a table that is all there is: a tool reads it.

@@ -1,5 +1,6 @@
 //! What a session is connected to: schedulers, clusters, the database.
 
+pub mod asked;
 pub mod database;
 pub mod owners;
 pub mod patience;

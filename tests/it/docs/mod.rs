@@ -5,6 +5,7 @@ mod from_reframe;
 mod guide;
 mod messages;
 mod pages;
+mod queries;
 mod readme;
 mod security;
 mod walk;

@@ -1,23 +1,46 @@
 //! `muster results list`: the stored sessions.
 
-use super::resolve_states;
-use crate::{args::Cli, settings::Places, terminal::Terminal};
+use super::{questions::filters, resolve_states};
+use crate::{
+    args::{Cli, ListArgs},
+    terminal::Terminal,
+    wiring::asked::Asked,
+};
+use muster_core::{query::spec::Selection, result::Outcome};
 use muster_host::{clock, owner};
 use muster_report::{
     Results,
     results::{self, ListedSession},
 };
 use muster_session::runtime;
-use muster_store::Reader;
+use muster_store::Selected;
+use std::collections::BTreeSet;
 
-pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
+/// So many sessions are looked through at once for their cases.
+const CHUNK: usize = 100;
+
+pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
+    list_some(cli, &selection, (args.limit, &args.outcome), terminal)
+}
+
+/// `--list-stored-sessions`: every session of a selection.
+pub fn list_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
+    list_some(cli, selection, (u32::MAX, &[]), terminal)
+}
+
+/// At most so many, and only those with one of these outcomes.
+fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal: Terminal) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
-        let reader = Reader::open(Places::of(cli).database).await?;
+        let asked = Asked::open(cli).await?;
+        let mut rows = Vec::new();
+        for one in chosen(&asked, selection, only).await? {
+            rows.extend(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
+        }
+        resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
         let mut sessions = Vec::new();
-        let mut rows = reader.sessions(limit, &owner::is_alive).await?;
-        resolve_states(cli, &reader, &mut rows, terminal).await?;
         for row in rows {
-            let results = reader.results(&row.session.id).await?;
+            let results = asked.reader.results(&row.session.id).await?;
             sessions.push((row, results));
         }
         anyhow::Ok(sessions)
@@ -32,4 +55,35 @@ pub fn list(cli: &Cli, limit: u32, terminal: Terminal) -> anyhow::Result<u8> {
         .collect();
     terminal.print(&results::list(&listed, clock::now(), &terminal.screen()));
     Ok(0)
+}
+
+/// The sessions that are listed, the newest first.
+async fn chosen(asked: &Asked, selection: &Selection, (limit, outcomes): (u32, &[String])) -> anyhow::Result<Vec<Selected>> {
+    let is_by_case = !outcomes.is_empty() || !selection.filters.is_empty();
+    let most = if is_by_case || selection.condition.is_some() { u32::MAX } else { limit };
+    let limit = limit as usize;
+    let all = asked.sessions_or_none(selection, most).await?;
+    if !is_by_case {
+        return Ok(all.into_iter().take(limit).collect());
+    }
+    let mut chosen = Vec::new();
+    for part in all.chunks(CHUNK) {
+        let cases = asked.reader.cases(part, &selection.filters).await?;
+        let meant: BTreeSet<usize> =
+            cases.iter().filter(|case| has_outcome(case.outcome.as_ref(), outcomes)).map(|case| case.session).collect();
+        chosen.extend(meant.into_iter().filter_map(|place| part.get(place).cloned()));
+        if chosen.len() >= limit {
+            break;
+        }
+    }
+    chosen.truncate(limit);
+    Ok(chosen)
+}
+
+/// Whether an outcome is one of these: a word, a word with its detail, or `failed`.
+fn has_outcome(outcome: Option<&Outcome>, wanted: &[String]) -> bool {
+    let is = |outcome: &Outcome, wanted: &String| {
+        wanted == outcome.row().word || *wanted == outcome.to_string() || (wanted == "failed" && !outcome.is_fine())
+    };
+    wanted.is_empty() || outcome.is_some_and(|outcome| wanted.iter().any(|wanted| is(outcome, wanted)))
 }

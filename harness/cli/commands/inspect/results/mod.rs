@@ -3,19 +3,43 @@
 
 mod list;
 mod migrate;
+mod questions;
 mod show;
 
 use crate::{
-    args::{Cli, ResultsCommand},
+    args::{Cli, ResultsCommand, Stored},
+    reports::stored,
     terminal::Terminal,
     wiring::{owners::Owners, scope},
 };
 use muster_store::{Reader, SessionRow, SessionState};
 
+/// ReFrame's actions on stored results; `None`: it is none of them.
+pub fn reframe(cli: &Cli, terminal: Terminal) -> Option<anyhow::Result<u8>> {
+    let Stored { performance_compare, list_stored_sessions, list_stored_testcases, describe_stored_sessions } =
+        &cli.action.stored;
+    if let Some(comparison) = performance_compare {
+        return Some(stored::compare(cli, comparison, terminal));
+    }
+    if let Some(comparison) = list_stored_testcases {
+        return Some(stored::list_cases(cli, comparison, terminal));
+    }
+    if let Some(selection) = list_stored_sessions {
+        return Some(list::list_selected(cli, selection, terminal));
+    }
+    describe_stored_sessions.as_ref().map(|selection| questions::export_json(cli, selection, terminal))
+}
+
 pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Result<u8> {
     match what {
-        ResultsCommand::List { limit } => list::list(cli, *limit, terminal),
+        ResultsCommand::List(args) => list::list(cli, args, terminal),
         ResultsCommand::Show { session, json } => show::show(cli, session, *json, terminal),
+        ResultsCommand::Causes(args) => questions::causes(cli, args, terminal),
+        ResultsCommand::Compare(args) => questions::compare(cli, args, terminal),
+        ResultsCommand::Export(args) => questions::export(cli, args, terminal),
+        ResultsCommand::Import(args) => questions::import(cli, args, terminal),
+        ResultsCommand::History(args) => questions::history(cli, args, terminal),
+        ResultsCommand::SuggestReferences(args) => questions::suggest(cli, args, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
     }
 }

@@ -1,0 +1,53 @@
+//! `muster results export`: stored sessions for other programs.
+
+use super::filters;
+use crate::{
+    args::{Cli, ExportArgs, ExportFormat},
+    terminal::Terminal,
+    wiring::asked::Asked,
+};
+use muster_core::query::spec::Selection;
+use muster_report::{
+    Results, json,
+    performance::{self, Format},
+};
+use muster_session::runtime;
+
+pub fn export(cli: &Cli, args: &ExportArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
+    export_some(cli, &selection, args.format, terminal)
+}
+
+/// `--describe-stored-sessions`
+pub fn export_json(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
+    export_some(cli, selection, ExportFormat::Json, terminal)
+}
+
+fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal: Terminal) -> anyhow::Result<u8> {
+    runtime::build()?.block_on(async {
+        let asked = Asked::open(cli).await?;
+        let mut sessions = asked.sessions(selection).await?;
+        sessions.reverse();
+        for (number, one) in sessions.iter().enumerate() {
+            // One session at a time: all of them may not fit into memory.
+            let mut cases = asked.reader.results(&one.session.id).await?;
+            cases.retain(|case| selection.filters.admit(&case.name, &case.about.tags));
+            let results = Results::new(&one.session, &cases);
+            match format {
+                ExportFormat::Csv => {
+                    let table = performance::report(&results, Format::Csv, &terminal.screen())?;
+                    let head = table.find('\n').map_or(table.len(), |end| end + 1);
+                    terminal.print(if number == 0 { &table } else { &table[head..] });
+                }
+                ExportFormat::Json => {
+                    terminal.print(if number == 0 { "[\n" } else { ",\n" });
+                    terminal.print(json::report(&results, None)?.trim_end());
+                }
+            }
+        }
+        if format == ExportFormat::Json {
+            terminal.print("\n]\n");
+        }
+        Ok(0)
+    })
+}

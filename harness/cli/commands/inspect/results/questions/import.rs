@@ -1,0 +1,108 @@
+//! `muster results import`: sessions from run reports of Muster and of ReFrame, and from ReFrame's database.
+
+use crate::{
+    args::{Cli, ImportArgs},
+    settings::Places,
+    terminal::Terminal,
+    wiring::database,
+};
+use anyhow::{Context, bail, ensure};
+use muster_convert::stored;
+use muster_core::result::{CaseResult, Session};
+use muster_host::owner;
+use muster_report::run_report;
+use muster_session::runtime;
+use muster_store::{ReframeDatabase, Store};
+use muster_text::Value;
+use std::{
+    fs,
+    io::{Read, Seek},
+    path::Path,
+};
+
+/// How a file of SQLite begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// What was imported.
+#[derive(Debug, Default)]
+struct Imported {
+    sessions: usize,
+    results: usize,
+    figures: usize,
+    known: usize,
+}
+
+pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let runtime = runtime::build()?;
+    // Every file is read before anything is stored.
+    for path in &args.files {
+        runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("read {}", path.display()))?;
+    }
+    let store = database::open(cli, &Places::of(cli), &runtime, terminal)?;
+    let mut imported = Imported::default();
+    for path in &args.files {
+        runtime.block_on(each(path, async |session, results| stored_once(&store, session, results, &mut imported).await))?;
+    }
+    runtime.block_on(store.close())?;
+    let Imported { sessions, results, figures, known } = imported;
+    let known = if known == 0 { String::new() } else { format!("; {known} were stored already") };
+    terminal.print(&format!("imported {sessions} session(s) with {results} result(s) and {figures} figure(s){known}\n"));
+    Ok(0)
+}
+
+/// Stores a session, unless there is one of this id.
+async fn stored_once(store: &Store, session: Session, results: Vec<CaseResult>, imported: &mut Imported) -> anyhow::Result<()> {
+    let reader = muster_store::Reader::of_writer(store.database().clone()).await?;
+    if reader.session_of(&session.id, &|_| None).await?.is_some() {
+        imported.known += 1;
+        return Ok(());
+    }
+    let owner = owner::this_owner();
+    store.begin(&Session { ended: None, ..session.clone() }, &owner).await?;
+    for result in &results {
+        store.finished(&session.id, result).await?;
+        imported.figures += result.measurements.len();
+    }
+    let last = results.iter().map(|result| result.times.finished).max();
+    let ended = session.ended.or(last).unwrap_or(session.started);
+    store.end(&session.id, &owner, ended, session.interrupted).await?;
+    imported.sessions += 1;
+    imported.results += results.len();
+    Ok(())
+}
+
+/// Hands out every session of a file.
+async fn each(path: &Path, mut found: impl AsyncFnMut(Session, Vec<CaseResult>) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut file = fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let mut head = [0; SQLITE.len()];
+    if file.read_exact(&mut head).is_ok() && head == *SQLITE {
+        let mut database = ReframeDatabase::open(path).await?;
+        for session in database.sessions().await? {
+            let text = database.report(&session).await?;
+            let document: Value = serde_json::from_str(&text).with_context(|| format!("the report of session {session}"))?;
+            let (session, results) = stored::read(&document).with_context(|| format!("session {session}"))?;
+            found(session, results).await?;
+        }
+        return Ok(());
+    }
+    file.rewind()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).context("it is neither JSON nor a database")?;
+    let document: Value = serde_json::from_str(&text).context("it is neither JSON nor a database")?;
+    let documents = match document {
+        Value::Array(documents) => documents,
+        one => vec![one],
+    };
+    ensure!(!documents.is_empty(), "it has no session");
+    for document in documents {
+        let (session, results) = if run_report::is_one(&document) {
+            run_report::read(document)?
+        } else if stored::is_one(&document) {
+            stored::read(&document)?
+        } else {
+            bail!("it is not a run report: neither of Muster (`report_version`) nor of ReFrame (`session_info`)");
+        };
+        found(session, results).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Questions over many sessions. A command reads what a selection has, hands it to the pure crates, and prints the answer.
+
+mod causes;
+mod compare;
+mod export;
+mod history;
+mod import;
+mod suggest;
+
+pub(super) use causes::causes;
+pub(super) use compare::compare;
+pub(super) use export::{export, export_json};
+pub(super) use history::history;
+pub(super) use import::import;
+pub(super) use suggest::suggest;
+
+use crate::args::FilterArgs;
+use anyhow::ensure;
+use muster_core::{
+    case::matcher::Matcher,
+    query::spec::{Filter, Filters},
+};
+use muster_store::Selected;
+
+/// The filters of the flags.
+pub(super) fn filters(args: &FilterArgs) -> anyhow::Result<Filters> {
+    let words = |texts: &[String]| texts.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<_>, _>>();
+    let checks = args.check.iter().map(|text| Matcher::parse(text, false).map_err(anyhow::Error::msg));
+    Ok(Filters {
+        systems: words(&args.of_system)?,
+        partitions: words(&args.partition)?,
+        tags: words(&args.tag)?,
+        checks: checks.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Sessions that no night is known of have no figures by night.
+fn are_placed(sessions: &[Selected]) -> anyhow::Result<()> {
+    let unplaced = sessions.iter().filter(|session| session.night.is_none()).count();
+    ensure!(
+        unplaced < sessions.len() || sessions.is_empty(),
+        "an older muster has stored these sessions, and their figures have no night yet: `muster results rebuild` places them"
+    );
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `muster results suggest-references`: references from stored figures.
+
+use super::{are_placed, filters};
+use crate::{
+    args::{Cli, SuggestArgs},
+    terminal::Terminal,
+    wiring::asked::Asked,
+};
+use anyhow::{Context, ensure};
+use muster_core::{
+    case::matcher::Matcher,
+    query::{
+        answers::Suggestion,
+        figures::{FigureSet, Series},
+        spec::Selection,
+    },
+};
+use muster_host::files;
+use muster_judge::suggest::{SuggestSettings, suggest as suggested_reference};
+use muster_report::suggested::{self, Basis, HEAD};
+use muster_session::runtime;
+use muster_store::{Parameters, Which};
+use std::{collections::BTreeMap, fs, path::Path};
+
+pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    ensure!(args.lower < args.upper, "the lower percentile ({}) is not below the upper one ({})", args.lower, args.upper);
+    if let Some(path) = &args.write {
+        may_write(path)?;
+    }
+    let mut filters = filters(&args.filters)?;
+    for name in &args.cases {
+        filters.checks.push(Matcher::parse(name, false).map_err(anyhow::Error::msg)?);
+    }
+    let selection = Selection::parse(&args.period)?.and(&filters);
+    let (set, parameters) = runtime::build()?.block_on(async {
+        let asked = Asked::open(cli).await?;
+        let sessions = asked.sessions(&selection).await?;
+        are_placed(&sessions)?;
+        let set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
+        let parameters = asked.reader.parameters(&sessions).await?;
+        anyhow::Ok((set, parameters))
+    })?;
+    let settings = SuggestSettings { lower: args.lower, upper: args.upper, min_runs: args.min_runs };
+    let suggestions = suggestions(&set, &parameters, settings);
+    ensure!(!suggestions.is_empty(), "`{selection}` has no figure of a case that passed");
+    let basis = Basis { period: selection.to_string(), lower: args.lower, upper: args.upper };
+    let yaml = suggested::yaml(&suggestions, &basis);
+    terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
+    ensure!(!yaml.is_empty(), "no variable has enough runs: choose a longer --period, or other percentiles (--lower, --upper)");
+    match &args.write {
+        None => terminal.print(&yaml),
+        Some(path) => {
+            files::write(path, &yaml).with_context(|| format!("write {}", path.display()))?;
+            terminal.note(&format!(
+                "wrote {}: a check reads its part with `reference: {}#CHECK`",
+                path.display(),
+                path.display()
+            ));
+        }
+    }
+    Ok(0)
+}
+
+/// A file of suggestions may be written again, no other one.
+fn may_write(path: &Path) -> anyhow::Result<()> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
+        Ok(text) => {
+            ensure!(text.starts_with(HEAD), "{} exists and was not written by this command: choose another file", path.display());
+            Ok(())
+        }
+    }
+}
+
+fn suggestions(set: &FigureSet, parameters: &BTreeMap<String, Parameters>, settings: SuggestSettings) -> Vec<Suggestion> {
+    let of_series = |series: &Series| {
+        let last = series.runs.last().map(|run| run.basis)?;
+        // Figures of another check or unit are no figures of this one.
+        let values: Vec<f64> = series.runs.iter().filter(|run| run.basis == last).map(|run| run.value).collect();
+        let (check, parameters) =
+            parameters.get(&series.metric.case).cloned().unwrap_or_else(|| (series.metric.case.clone(), Vec::new()));
+        Some(Suggestion {
+            metric: series.metric.clone(),
+            check,
+            parameters,
+            unit: set.bases.get(last).map(|basis| basis.unit.clone()).unwrap_or_default(),
+            count: values.len(),
+            reference: suggested_reference(&values, series.direction, settings),
+        })
+    };
+    let mut all: Vec<Suggestion> = set.series.values().filter_map(of_series).collect();
+    all.sort_by(|a, b| a.metric.cmp(&b.metric));
+    all
+}

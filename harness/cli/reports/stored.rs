@@ -1,0 +1,142 @@
+//! ReFrame's questions about stored results: `--performance-compare`, `--list-stored-testcases`, and `--performance-report=SPEC` at the
+//! end of a session.
+
+use crate::{
+    args::{Cli, TableFormat},
+    terminal::Terminal,
+    wiring::asked::Asked,
+};
+use anyhow::bail;
+use muster_core::{
+    case::{CaseName, matcher::Matcher},
+    query::spec::{Comparison, Filter, Filters, Selection},
+    result::{CaseResult, Counting, Failure, Outcome, Session},
+};
+use muster_report::{
+    grouped::{self, Figure, Groups, Question, Sets},
+    performance::Format,
+};
+use muster_session::runtime;
+use std::collections::BTreeMap;
+
+/// `--performance-compare`
+pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {
+    let question = Question::new(&comparison.aggregation, &comparison.columns);
+    let filters = filters(cli)?;
+    let (lhs, rhs) = runtime::build()?.block_on(async {
+        let asked = Asked::open(cli).await?;
+        let lhs = match &comparison.lhs {
+            Some(lhs) => stored(&asked, lhs, &filters, &question, None).await?,
+            None => Groups::default(),
+        };
+        anyhow::Ok((lhs, stored(&asked, &comparison.rhs, &filters, &question, None).await?))
+    })?;
+    for (groups, selection) in [(&lhs, comparison.lhs.as_ref()), (&rhs, Some(&comparison.rhs))] {
+        if let Some(selection) = selection.filter(|_| groups.is_empty()) {
+            bail!("`{selection}` has no figures");
+        }
+    }
+    terminal.print(&table(cli, &question, &lhs, Some(&rhs), terminal)?);
+    Ok(0)
+}
+
+/// `--list-stored-testcases`
+pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {
+    let question = Question::new(&comparison.aggregation, &comparison.columns);
+    let filters = filters(cli)?;
+    let groups = runtime::build()?.block_on(async {
+        let asked = Asked::open(cli).await?;
+        stored(&asked, &comparison.rhs, &filters, &question, None).await
+    })?;
+    if groups.is_empty() {
+        bail!("`{}` has no figures", comparison.rhs);
+    }
+    terminal.print(&table(cli, &question, &groups, None, terminal)?);
+    Ok(0)
+}
+
+/// `--performance-report=SPEC`: the session that has just ended, beside stored ones.
+pub fn report(
+    cli: &Cli,
+    comparison: &Comparison,
+    session: &Session,
+    cases: &[&CaseResult],
+    terminal: Terminal,
+) -> anyhow::Result<String> {
+    let question = Question::new(&comparison.aggregation, &comparison.columns);
+    let filters = filters(cli)?;
+    let mut lhs = Groups::default();
+    add(&mut lhs, &question, session, cases.iter().copied(), &Filters::default());
+    let rhs = runtime::build()?.block_on(async {
+        let asked = Asked::open(cli).await?;
+        stored(&asked, &comparison.rhs, &filters, &question, Some(session)).await
+    });
+    // The first session of a database has nothing to be compared with, and shows its own figures all the same.
+    table(cli, &question, &lhs, Some(&rhs.unwrap_or_default()), terminal)
+}
+
+/// The figures of stored sessions, but for this one.
+async fn stored(
+    asked: &Asked,
+    selection: &Selection,
+    filters: &Filters,
+    question: &Question,
+    but: Option<&Session>,
+) -> anyhow::Result<Groups> {
+    let selection = selection.clone().and(filters);
+    let mut groups = Groups::default();
+    let mut sessions = asked.sessions(&selection).await?;
+    sessions.reverse();
+    for one in sessions.iter().filter(|one| but.is_none_or(|but| but.id != one.session.id)) {
+        let cases = asked.reader.results(&one.session.id).await?;
+        add(&mut groups, question, &one.session, cases.iter(), &selection.filters);
+    }
+    Ok(groups)
+}
+
+/// Adds the figures of a session: of each case those of its first measured attempt, of a session with `--reruns` those of each.
+fn add<'a>(
+    groups: &mut Groups,
+    question: &Question,
+    session: &Session,
+    cases: impl Iterator<Item = &'a CaseResult>,
+    filters: &Filters,
+) {
+    let mut first: BTreeMap<&CaseName, u32> = BTreeMap::new();
+    for case in cases.filter(|case| is_measured(case) && filters.admit(&case.name, &case.about.tags)) {
+        let counts = *first.entry(&case.name).or_insert(case.attempt) == case.attempt || session.counting == Counting::Every;
+        for measurement in case.measurements.iter().filter(|_| counts) {
+            groups.add(question, Figure { session, case, measurement });
+        }
+    }
+}
+
+fn is_measured(case: &CaseResult) -> bool {
+    let is_judged = matches!(case.outcome, Outcome::Pass | Outcome::Xfail | Outcome::Xpass | Outcome::Fail(Failure::Performance));
+    is_judged && case.restored_from.is_none()
+}
+
+fn table(cli: &Cli, question: &Question, lhs: &Groups, rhs: Option<&Groups>, terminal: Terminal) -> anyhow::Result<String> {
+    let format = match cli.output.table_format.unwrap_or(TableFormat::Pretty) {
+        TableFormat::Pretty => Format::Pretty,
+        TableFormat::Plain => Format::Plain,
+        TableFormat::Csv => Format::Csv,
+    };
+    let terms = [cli.output.term_lhs.as_str(), cli.output.term_rhs.as_str()];
+    Ok(grouped::table(question, Sets { lhs, rhs, terms }, format, &terminal.screen())?)
+}
+
+/// The filters of a run, on what is stored.
+fn filters(cli: &Cli) -> anyhow::Result<Filters> {
+    let checks = cli.filter.name.iter().map(|text| Matcher::parse(text, true).map_err(anyhow::Error::msg));
+    let tags = cli.filter.tag.iter().map(|tag| Filter::parse(&format!("~{tag}")));
+    let mut filters =
+        Filters { checks: checks.collect::<Result<_, _>>()?, tags: tags.collect::<Result<_, _>>()?, ..Filters::default() };
+    if let Some(system) = &cli.files.system {
+        let (system, partition) =
+            system.split_once(':').map_or((system.as_str(), None), |(system, partition)| (system, Some(partition)));
+        filters.systems.push(Filter::parse(system)?);
+        filters.partitions.extend(partition.map(Filter::parse).transpose()?);
+    }
+    Ok(filters)
+}

@@ -1,0 +1,118 @@
+//! What site staff ask in the morning.
+
+use super::{asked, forty_nights};
+use insta::assert_snapshot;
+
+#[test]
+fn two_fortnights_are_compared_the_worst_first() {
+    let sandbox = forty_nights();
+    assert_snapshot!(asked(&sandbox, &["compare", "2026-10-30..2026-11-12", "2026-11-14..2026-11-24"], 0));
+    asked(&sandbox, &["compare", "2026-10-30..2026-11-12", "2026-11-14..2026-11-24", "--fail-on", "regression"], 1);
+    let still = ["compare", "2026-10-16..2026-10-25", "2026-10-26..2026-11-05", "--fail-on", "regression"];
+    asked(&sandbox, &still, 0);
+    let of_one = asked(&sandbox, &["compare", "2026-10-30..2026-11-12", "2026-11-14..2026-11-24", "-n", "size=1G"], 0);
+    assert!(of_one.contains("1 variable: 1 steady"), "{of_one}");
+}
+
+#[test]
+fn sessions_nights_periods_tags_and_conditions_are_sides() {
+    let sandbox = forty_nights();
+    let first_line = |old: &str, new: &str| {
+        let text = asked(&sandbox, &["compare", old, new], 0);
+        text.lines().filter(|line| line.contains("variable")).map(str::to_owned).next_back().unwrap_or_default()
+    };
+    let lines = [
+        first_line("20261101", "latest"),
+        first_line("2026-11-01", "last-night"),
+        first_line("20261101:20261108", "20261116:20261123"),
+        first_line("2026-11-01..2026-11-12,tag=memory", "2026-11-14..2026-11-23,tag=memory"),
+        first_line("?release == '26.10'", "?release == '26.11'"),
+        first_line("?user == 'ada' && night < '2026-11-14'", "?user == 'bob' && night >= '2026-11-14'"),
+    ];
+    assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn programs_get_json_and_csv() {
+    let sandbox = forty_nights();
+    let sides = ["compare", "2026-10-30..2026-11-12", "2026-11-14..2026-11-24", "--format"];
+    let json: serde_json::Value = serde_json::from_str(&asked(&sandbox, &[&sides[..], &["json"]].concat(), 0)).expect("JSON");
+    assert_eq!(json["variables"][0]["verdict"], "regressed");
+    assert_eq!(json["variables"][0]["error_rate"], 0.05);
+    let csv = asked(&sandbox, &[&sides[..], &["csv"]].concat(), 0);
+    assert_eq!(csv.lines().count(), 5, "{csv}");
+}
+
+#[test]
+fn a_history_is_a_chart_of_eighty_columns() {
+    let sandbox = forty_nights();
+    let mut command =
+        sandbox.command(&["results", "history", "triad %size=1G", "--period", "2026-10-01..2026-11-24", "--db", "r.db"]);
+    let chart = sandbox.ended(&command.env("COLUMNS", "80").env("LC_ALL", "C.UTF-8").output().expect("it runs"));
+    assert_eq!(chart.code, Some(0), "{}", chart.stderr);
+    assert_snapshot!(chart.stdout);
+    assert!(chart.stdout.lines().all(|line| line.chars().count() <= 80), "{}", chart.stdout);
+    let all = asked(&sandbox, &["history", ".", "--period", "2026-10-01..2026-11-24"], 0);
+    assert!(all.contains("4 variables"), "{all}");
+    let json = asked(&sandbox, &["history", "hpcg", "--var", "flops", "--period", "2026-10-01..2026-11-24", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json[0]["points"].as_array().map(Vec::len), Some(7));
+}
+
+#[test]
+fn failures_of_a_night_are_grouped_with_the_last_good_night_and_what_changed() {
+    let sandbox = forty_nights();
+    assert_snapshot!(asked(&sandbox, &["causes"], 0));
+    assert_snapshot!("earlier", asked(&sandbox, &["causes", "2026-11-21", "--tag", "daily"], 0));
+    assert!(asked(&sandbox, &["causes", "2026-10-20"], 0).contains("0 of 6 cases failed in 1 session"));
+}
+
+#[test]
+fn references_are_suggested_from_what_passed() {
+    let sandbox = forty_nights();
+    let period = ["--period", "2026-10-01..2026-11-24"];
+    assert_snapshot!(asked(&sandbox, &[&["suggest-references"], &period[..]].concat(), 0));
+    let written = asked(&sandbox, &[&["suggest-references", "triad", "--write", "refs.yaml"], &period[..]].concat(), 0);
+    assert_eq!(written, "wrote refs.yaml: a check reads its part with `reference: refs.yaml#CHECK`\n");
+    sandbox.write(
+        "triad.check.yaml",
+        "name: triad\nvalid_systems: ['eidf:gpu']\nparameters: { size: [1G, 2G] }\nexecutable: echo bandwidth 950\nsanity: []\n\
+         perf_variables: { bandwidth: { pattern: 'bandwidth (\\d+)', unit: GB/s, direction: higher } }\nreference: refs.yaml#triad\n",
+    );
+    sandbox.write(
+        "site.yaml",
+        "name: eidf\npartitions: [{ name: gpu, scheduler: local, environs: [default] }]\nenvironments: [{ name: default }]\n",
+    );
+    let run =
+        sandbox.muster(&["-C", "site.yaml", "--system", "eidf", "-c", "triad.check.yaml", "-r", "--nocolor", "--db", "run.db"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    assert!(run.stdout.contains("(r:910, l:904.54)"), "{}", run.stdout);
+    sandbox.write("mine.yaml", "triad: {}\n");
+    let refused = asked(&sandbox, &[&["suggest-references", "--write", "mine.yaml"], &period[..]].concat(), 2);
+    assert_eq!(refused, "error: mine.yaml exists and was not written by this command: choose another file\n");
+    assert_eq!(sandbox.read("mine.yaml"), "triad: {}\n");
+}
+
+#[test]
+fn sessions_are_listed_by_time_night_case_and_outcome() {
+    let sandbox = forty_nights();
+    let count = |args: &[&str]| {
+        let text = asked(&sandbox, &[&["list", "-N", "100"], args].concat(), 0);
+        text.lines().last().unwrap_or_default().to_owned()
+    };
+    let rows: [(&[&str], &str); 10] = [
+        (&[], "40 session(s)"),
+        (&["2026-11-24"], "1 session(s)"),
+        (&["2026-11-01..2026-11-07"], "7 session(s)"),
+        (&["20261101:20261108"], "7 session(s)"),
+        (&["-n", "^hpcg"], "7 session(s)"),
+        (&["--tag", "io", "--outcome", "disrupted"], "1 session(s)"),
+        (&["--outcome", "fail{sanity}"], "5 session(s)"),
+        (&["system=eidf,partition=gpu", "--outcome", "failed"], "5 session(s)"),
+        (&["?num_failures > 1"], "1 session(s)"),
+        (&["--on", "archer"], "No session is stored"),
+    ];
+    for (args, line) in rows {
+        assert_eq!(count(args), line, "{args:?}");
+    }
+}

@@ -1,0 +1,122 @@
+//! ReFrame's flags for stored results, and its files.
+
+use super::{asked, empty, forty_nights};
+use crate::sandbox::Sandbox;
+use insta::assert_snapshot;
+use std::{fmt::Write, path::Path};
+
+/// What ReFrame 4.10.4 has written of a session with a retry.
+fn report() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/convert/src/stored/report.json");
+    std::fs::read_to_string(path).expect("a report")
+}
+
+fn flags(sandbox: &Sandbox, args: &[&str], code: i32) -> String {
+    let ended = sandbox.muster(&[args, &["--db", "r.db", "--nocolor"]].concat());
+    assert_eq!(ended.code, Some(code), "{args:?}\n{}{}", ended.stdout, ended.stderr);
+    ended.stdout + &ended.stderr
+}
+
+#[test]
+fn stored_figures_are_compared_in_reframes_syntax() {
+    let sandbox = forty_nights();
+    let spec = "20261119:20261125/20261101:20261107/median,max:/+job_nodelist+result_L";
+    assert_snapshot!("pretty", flags(&sandbox, &["--performance-compare", spec], 0));
+    let terms = ["--term-lhs", "now", "--term-rhs", "before", "--table-format", "csv", "-n", "triad"];
+    assert_snapshot!("csv", flags(&sandbox, &[&["--performance-compare", spec], &terms[..]].concat(), 0));
+    let by_size = "20261119:20261125?user == 'ada'/count:size,pvar/";
+    assert_snapshot!("cases", flags(&sandbox, &["--list-stored-testcases", by_size, "--table-format=plain", "-t", "memory"], 0));
+    assert_eq!(flags(&sandbox, &["--list-stored-sessions", "2026-11-24"], 0), asked(&sandbox, &["list", "2026-11-24"], 0));
+    assert!(flags(&sandbox, &["--list-stored-sessions"], 0).contains("40 session(s)"));
+    assert!(flags(&sandbox, &["--describe-stored-sessions", "latest"], 0).starts_with("[\n{\n  \"report_version\""));
+}
+
+#[test]
+fn a_wrong_question_in_reframes_syntax_is_one_sentence() {
+    let sandbox = forty_nights();
+    let rows: [&[&str]; 6] = [
+        &["--performance-compare", "now-1d:now/median:/"],
+        &["--performance-compare", "20261101:20261107/20251101:20251107/median:/"],
+        &["--performance-compare", "20261101:20261107/20261108:20261114/avg:/"],
+        &["--performance-compare", "20261101:20261107/20261108:20261114/median:/+job_nodelst"],
+        &["--list-stored-sessions", "?num_failure > 0"],
+        &["--performance-report", "fancy", "-l"],
+    ];
+    let mut text = String::new();
+    for args in rows {
+        let said = flags(&sandbox, args, 2);
+        let _ = writeln!(text, "$ muster {}\n{}", args.join(" "), said.lines().next().unwrap_or_default());
+    }
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_session_is_shown_beside_stored_ones_with_what_is_new() {
+    let sandbox = Sandbox::new();
+    empty(&sandbox, "r.db");
+    let check = |name: &str, speed: u32| {
+        format!(
+            "name: {name}\nvalid_systems: [local]\nexecutable: echo speed {speed}\nsanity: []\n\
+             perf_variables: {{ speed: {{ pattern: 'speed (\\d+)', unit: MB/s }} }}\n---\n"
+        )
+    };
+    sandbox.write("a.check.yaml", &check("old", 100));
+    let run =
+        ["-c", ".", "--system", "local", "-r", "-qq", "--performance-report=now-1d:now+1d/last:/+result", "--table-format=csv"];
+    assert_snapshot!("first", flags(&sandbox, &run, 0));
+    sandbox.write("a.check.yaml", &(check("old", 80) + &check("new", 5)));
+    assert_snapshot!("second", flags(&sandbox, &run, 0));
+}
+
+#[test]
+fn reframes_report_and_database_become_sessions_once() {
+    let sandbox = Sandbox::new();
+    empty(&sandbox, "r.db");
+    sandbox.write("report.json", &report());
+    assert_eq!(asked(&sandbox, &["import", "report.json"], 0), "imported 1 session(s) with 7 result(s) and 10 figure(s)\n");
+    let tables = "CREATE TABLE sessions(uuid TEXT PRIMARY KEY, session_start_unix REAL, session_end_unix REAL, json_blob TEXT, report_file TEXT);
+        CREATE TABLE testcases(name TEXT, system TEXT, partition TEXT, environ TEXT, job_completion_time_unix REAL, session_uuid TEXT, uuid TEXT,
+            FOREIGN KEY(session_uuid) REFERENCES sessions(uuid) ON DELETE CASCADE);
+        CREATE TABLE metadata(schema_version TEXT); INSERT INTO metadata VALUES ('1.0');";
+    let text = report();
+    let row =
+        |uuid: &str, text: &str| format!("INSERT INTO sessions VALUES ('{uuid}', 1.0, 2.0, '{}', '');", text.replace('\'', "''"));
+    let (first, second) = ("12a40e08-b356-4dd0-999f-cd5e9650952f", "99a40e08-b356-4dd0-999f-cd5e9650952f");
+    let rows = row(first, &text) + &row(second, &text.replace(first, second));
+    muster_test_database::create(&sandbox.path("reframe.db"), &(tables.to_owned() + &rows)).expect("a database");
+    let said = asked(&sandbox, &["import", "reframe.db"], 0);
+    assert_eq!(said, "imported 1 session(s) with 7 result(s) and 10 figure(s); 1 were stored already\n");
+    let shown = asked(&sandbox, &["show", "99a40e08"], 0);
+    assert!(shown.contains("2 failed") || shown.contains("stream %size=2G"), "{shown}");
+    assert!(asked(&sandbox, &["list"], 0).contains("2 session(s)"));
+    for (name, text) in [("other.json", "{}"), ("text", "not JSON"), ("empty.json", "[]")] {
+        sandbox.write(name, text);
+    }
+    muster_test_database::create(&sandbox.path("other.db"), "CREATE TABLE bookmarks (url TEXT)").expect("a database");
+    let refused: String = ["other.json", "text", "empty.json", "other.db", "missing.json", "r.db"]
+        .iter()
+        .map(|file| asked(&sandbox, &["import", "report.json", file], 2))
+        .collect();
+    assert_snapshot!(refused);
+    assert!(asked(&sandbox, &["list"], 0).contains("2 session(s)"), "nothing of a command that fails is stored");
+}
+
+#[test]
+fn what_is_exported_is_imported_again() {
+    let sandbox = forty_nights();
+    let exported = asked(&sandbox, &["export", "json", "2026-11-20..2026-11-24"], 0);
+    sandbox.write("export.json", &exported);
+    empty(&sandbox, "copy.db");
+    let copied = sandbox.muster(&["results", "import", "export.json", "--db", "copy.db"]);
+    assert_eq!(copied.stdout, "imported 5 session(s) with 30 result(s) and 15 figure(s)\n", "{}", copied.stderr);
+    let again = sandbox.muster(&["results", "export", "json", "--db", "copy.db"]);
+    // The parser of JSON may miss the last digit of a figure.
+    assert_eq!(again.stdout.lines().count(), exported.lines().count());
+    let number = |line: &str| line.trim_end_matches(',').rsplit(' ').next().and_then(|word| word.parse::<f64>().ok());
+    for (one, other) in again.stdout.lines().zip(exported.lines()).filter(|(one, other)| one != other) {
+        let (one, other) = (number(one).expect(one), number(other).expect(other));
+        assert!((one - other).abs() <= 1e-12 * other.abs().max(1.0), "{one} {other}");
+    }
+    let csv = asked(&sandbox, &["export", "csv", "2026-11-20..2026-11-24", "-n", "triad"], 0);
+    assert_eq!((csv.lines().count(), csv.matches("name,sysenv").count()), (11, 1), "{csv}");
+}
