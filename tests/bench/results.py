@@ -8,7 +8,7 @@ import random
 import sqlite3
 import sys
 
-CASES, VARIABLES, NIGHTS, FIRST = 40, 5, 365, 20416   # the last night is 2026-11-24
+CASES, VARIABLES, NIGHTS, FIRST = 40, 5, 365, 20417   # the last night is 2026-11-24
 DAY = 86_400_000_000
 
 
