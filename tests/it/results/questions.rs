@@ -60,6 +60,24 @@ fn a_history_is_a_chart_of_eighty_columns() {
 }
 
 #[test]
+fn annotations_and_changes_are_marks_and_maintenance_is_left_out() {
+    let sandbox = forty_nights();
+    let said = "INSERT INTO annotation (kind, system, name, from_night, until, author, reason, created)
+            VALUES ('maintenance', 'eidf', 'triad', 20750, 20752, 'ada', 'new switches', 0), ('note', NULL, 'hpl', 20750, 20752, 'ada', 'of hpl', 0);
+        INSERT INTO change (metric, opened, since, since_lo, since_hi, word, before, after, effect, evidence, method, state)
+            VALUES (2, 20773, 20771, 20770, 20772, 'regressed', 920.5, 874, 0.95, 900, 'night 1', 'open');";
+    muster_test_database::create(&sandbox.path("r.db"), said).expect("annotations");
+    let chart = asked(&sandbox, &["history", "triad %size=2G", "--period", "2026-10-01..2026-11-24"], 0);
+    assert!(chart.contains("37 runs, 3 left out"), "{chart}");
+    let marks: Vec<&str> = chart.lines().filter(|line| line.starts_with(['1', '2'])).collect();
+    assert_snapshot!("marks", marks.join("\n"));
+    let yaml = asked(&sandbox, &["suggest-references", "triad", "--period", "2026-10-01..2026-11-24"], 0);
+    assert_eq!(yaml.matches("# 37 runs").count(), 2, "{yaml}");
+    let compared = asked(&sandbox, &["compare", "2026-10-20..2026-10-31", "2026-11-01..2026-11-12"], 0);
+    assert!(compared.contains("9 and 12 nights"), "{compared}");
+}
+
+#[test]
 fn failures_of_a_night_are_grouped_with_the_last_good_night_and_what_changed() {
     let sandbox = forty_nights();
     assert_snapshot!(asked(&sandbox, &["causes"], 0));

@@ -5,6 +5,7 @@
 //! figures   the figures of metrics, as they are read
 //! pairs     two sets of figures -> the samples of each metric
 //! answers   two sets compared, a history, references that are suggested
+//! remarks   what people have said of nights
 //! causes    failures -> groups, since when, and what changed
 //! ```
 
@@ -12,4 +13,5 @@ pub mod answers;
 pub mod causes;
 pub mod figures;
 pub mod pairs;
+pub mod remarks;
 pub mod spec;

@@ -8,6 +8,7 @@ pub(crate) mod history;
 pub(crate) mod nights;
 #[cfg(test)]
 mod plans;
+pub(crate) mod remarks;
 pub(crate) mod selected;
 
 use crate::{

@@ -10,6 +10,7 @@ use muster_core::query::{
     answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Summary},
     figures::FigureSet,
     pairs::{Pair, pair, sample_unit},
+    remarks::RemarkKind,
     spec::Selection,
 };
 use muster_judge::compare::{self as judge, CompareSettings, PairVerdict};
@@ -45,7 +46,9 @@ pub fn compare(cli: &Cli, args: &CompareArgs, terminal: Terminal) -> anyhow::Res
 async fn figures(asked: &Asked, side: &Selection) -> anyhow::Result<FigureSet> {
     let sessions = asked.sessions(side).await?;
     are_placed(&sessions)?;
-    Ok(asked.reader.figures(&sessions, &side.filters, Which::Measured).await?)
+    let mut set = asked.reader.figures(&sessions, &side.filters, Which::Measured).await?;
+    set.leave_out(&asked.reader.remarks().await?, |kind| kind == RemarkKind::Maintenance);
+    Ok(set)
 }
 
 /// The pairs, each with its verdict.

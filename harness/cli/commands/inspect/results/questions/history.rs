@@ -12,6 +12,7 @@ use muster_core::{
     query::{
         answers::{History, Mark, MarkKind},
         figures::Point,
+        remarks::{Remark, RemarkKind},
         spec::Selection,
     },
     rules::perf::{Bounds, format_number},
@@ -38,12 +39,14 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
             bail!("no figure of `{selection}` has a night: `muster results rebuild` places what an older muster has stored")
         };
         let ids: BTreeSet<&str> = sessions.iter().map(|session| session.session.id.0.as_str()).collect();
+        let remarks = asked.reader.remarks().await?;
         let mut histories = Vec::new();
         for metric in metrics.into_iter().take(MOST) {
             let mut points = asked.reader.history(&metric, nights).await?;
             points.retain(|point| ids.contains(point.session.as_str()));
             if !points.is_empty() {
-                histories.push(of_points(metric, points));
+                let changes = asked.reader.change_marks(&metric).await?;
+                histories.push(of_points(metric, points, changes, &remarks));
             }
         }
         ensure!(!histories.is_empty(), "`{}` has no figure in `{selection}`", args.case);
@@ -78,9 +81,21 @@ fn of_variable(metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<
     Ok(meant)
 }
 
-fn of_points(known: KnownMetric, points: Vec<Point>) -> History {
+fn of_points(known: KnownMetric, mut points: Vec<Point>, changes: Vec<Mark>, remarks: &[Remark]) -> History {
     let KnownMetric { metric, unit, direction, .. } = known;
-    let marks = marks(&points);
+    let (first, last) = (points.first().map_or(0, |point| point.night), points.last().map_or(0, |point| point.night));
+    let mut marks = marks(&points);
+    marks.extend(changes.into_iter().filter(|mark| (first..=last).contains(&mark.night)));
+    for remark in remarks.iter().filter(|remark| remark.is_about(&metric)) {
+        for point in points.iter_mut().filter(|point| remark.covers(point.night)) {
+            point.is_left_out |= remark.kind == RemarkKind::Maintenance;
+        }
+        if remark.from <= last && remark.until.is_none_or(|until| until >= first) {
+            let text = format!("{}: {} ({})", remark.kind, remark.reason, remark.author);
+            marks.push(Mark { night: remark.from.max(first), kind: MarkKind::Annotation, text });
+        }
+    }
+    marks.sort_by_key(|mark| mark.night);
     History { metric, unit, direction, points, marks }
 }
 

@@ -12,6 +12,7 @@ use muster_core::{
     query::{
         answers::Suggestion,
         figures::{FigureSet, Series},
+        remarks::RemarkKind,
         spec::Selection,
     },
 };
@@ -36,7 +37,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         let asked = Asked::open(cli).await?;
         let sessions = asked.sessions(&selection).await?;
         are_placed(&sessions)?;
-        let set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
+        let mut set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
+        set.leave_out(&asked.reader.remarks().await?, RemarkKind::is_about_a_fault);
         let parameters = asked.reader.parameters(&sessions).await?;
         anyhow::Ok((set, parameters))
     })?;
