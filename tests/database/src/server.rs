@@ -156,7 +156,14 @@ impl Server {
         let mut command = self.command("/bin/sh");
         let postgres = self.programs.join("postgres");
         command.args(["-c", GUARD, "sh"]).arg(&self.folder).arg(postgres).arg("-D").arg(self.data()).arg("-k").arg(&self.folder);
-        for setting in ["listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=50", "shared_buffers=32MB"] {
+        for setting in [
+            "listen_addresses=",
+            "fsync=off",
+            "full_page_writes=off",
+            "max_connections=50",
+            "shared_buffers=32MB",
+            "dynamic_shared_memory_type=mmap",
+        ] {
             command.args(["-c", setting]);
         }
         for setting in &self.settings {
