@@ -149,7 +149,7 @@ pub enum Command {
         #[command(subcommand)]
         what: ConfigCommand,
     },
-    /// Show stored sessions
+    /// Show, compare and explain stored sessions
     Results {
         #[command(subcommand)]
         what: ResultsCommand,

@@ -256,7 +256,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What `-h` shows: a page. `--help` has the rest.
-const ON_THE_PAGE: [&str; 18] = [
+const ON_THE_PAGE: [&str; 17] = [
     "run",
     "list",
     "list_detailed",
@@ -266,7 +266,6 @@ const ON_THE_PAGE: [&str; 18] = [
     "system",
     "setvar",
     "name",
-    "exclude",
     "tag",
     "filter_expr",
     "max_retries",
