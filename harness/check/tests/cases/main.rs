@@ -45,7 +45,6 @@ partitions:
     time_limit: 30m
     env_vars: { FROM_PARTITION: "2" }
     prepare_cmds: [". /etc/profile"]
-    sched_options: { node: n1 }
     processor: { num_cores: 128 }
     devices: [{ type: gpu, arch: sm_80, num_devices: 8 }]
   - { name: cpu, scheduler: local, environs: [gnu], modules: base, stage_limit: 2m, container_platforms: [{ type: Sarus, modules: sarus }] }

@@ -28,7 +28,7 @@ fn limits_come_from_the_check_else_from_the_partition() {
 #[test]
 fn scheduler_options_of_the_check_lie_over_those_of_the_partition() {
     let on_local = check(&format!("{PLAIN}\nsched_options: {{ labels: {{ a: b }} }}\nnamespace: mine"));
-    assert_eq!(only(&on_local).workload.sched_options, serde_json::json!({ "node": "n1" }), "of another scheduler");
+    assert_eq!(only(&on_local).workload.sched_options, serde_json::json!({}), "of another scheduler");
     let of_k = on_k8s("k", "image: i\ncommand: [a]\nsched_options: { max_lifetime: 3h }\nnamespace: mine");
     assert_eq!(only(&of_k).workload.sched_options, serde_json::json!({ "max_lifetime": "3h", "namespace": "mine" }));
 }
