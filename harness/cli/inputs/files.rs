@@ -7,6 +7,7 @@ use muster_check::{
     site::{System, file as site_file},
 };
 use muster_core::job::descriptor::Schedulers;
+use muster_host::files as host_files;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Sources},
     yaml::{self, Node},
@@ -237,10 +238,20 @@ pub fn bytes_or_stdin(path: &Path) -> io::Result<Vec<u8>> {
     STDIN.get_or_init(read).clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
-/// The text of a file. A device or a pipe may never end: no more is read than a file may have.
+/// The text of a file that the user names, which may be a pipe.
 pub fn read(path: &Path) -> io::Result<String> {
+    text(fs::File::open(path)?)
+}
+
+/// The text of a file that nobody names: a pipe of its name would make every command wait for a writer.
+pub fn read_regular(path: &Path) -> io::Result<String> {
+    text(host_files::open_regular(path)?)
+}
+
+/// A device or a pipe may never end: no more is read than a file may have.
+fn text(file: fs::File) -> io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(yaml::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    file.take(yaml::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     if bytes.len() > yaml::MAX_BYTES {
         return Err(wrong(format!("it has more than {} bytes, which is the limit", yaml::MAX_BYTES)));

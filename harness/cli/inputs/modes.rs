@@ -11,14 +11,14 @@ use std::ffi::OsString;
 
 /// Parses a command line, with its mode, the environment and the files of settings beneath it.
 pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
-    let files = match settings_files::read(schedulers) {
-        Ok(files) => files,
-        Err(mistakes) => {
-            // Help needs no settings, and a kernel runs in the folder of a job.
-            let parsed = args::parse(argv, schedulers, Beneath { env, files: &[] })?;
-            return if matches!(parsed.cli.command, Some(Command::Kernel { .. })) { Ok(parsed) } else { Err(mistakes) };
-        }
-    };
+    let without_files = args::parse(argv, schedulers, Beneath { env, files: &[] });
+    match without_files {
+        // Help needs no settings, and a kernel runs in the folder of a job.
+        Err(help) if !help.use_stderr() => return Err(help.into()),
+        Ok(kernel) if matches!(kernel.cli.command, Some(Command::Kernel { .. })) => return Ok(kernel),
+        _ => {}
+    }
+    let files = settings_files::read(schedulers)?;
     let beneath = Beneath { env, files: &files };
     let parsed = args::parse(argv, schedulers, beneath)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };

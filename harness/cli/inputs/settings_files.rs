@@ -19,7 +19,7 @@ const OF_PROJECT: &str = "muster.yaml";
 pub fn read(schedulers: &Schedulers) -> anyhow::Result<Vec<FileSetting>> {
     let mut all: Vec<FileSetting> = Vec::new();
     for path in paths() {
-        let text = match files::read(&path) {
+        let text = match files::read_regular(&path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
             // `sudo -u` and the like keep the HOME of who calls: the settings there are not those of this user. `config show` says so.

@@ -8,6 +8,17 @@
 
 use muster_text::diagnostic::{Diagnostic, did_you_mean};
 
+/// The values of a job that a command may name.
+pub const VALUES: [&str; 7] = [
+    "num_tasks",
+    "num_nodes",
+    "num_tasks_per_node",
+    "num_tasks_per_socket",
+    "num_tasks_per_core",
+    "num_cpus_per_task",
+    "num_gpus_per_node",
+];
+
 /// The launchers of a scheduler.
 ///
 /// In a command, `{name}` is a value of the job, as `{num_tasks}`. A part in brackets is left out if one of its values is not set; only
@@ -27,7 +38,7 @@ impl Launchers {
     /// What stands before `executable`; empty if nothing does. `value` knows the values of the job.
     ///
     /// # Errors
-    /// There is no such launcher, or a value that it needs is not set.
+    /// There is no such launcher, or no such value, or a value that it needs is not set.
     pub fn line(&self, launcher: Option<&str>, value: impl Fn(&str) -> Option<String>) -> Result<String, Diagnostic> {
         let Some(launcher) = launcher.map(str::trim).filter(|_| !self.named.is_empty()) else {
             return fill(self.usual, true, &value);
@@ -62,6 +73,11 @@ fn fill(command: &str, has_parts: bool, value: &impl Fn(&str) -> Option<String>)
             rest = &rest[1..];
             continue;
         };
+        if !VALUES.contains(&name) {
+            let message = format!("`launcher` names `{name}`, which is no value of a job");
+            let hint = did_you_mean(name, VALUES).unwrap_or_else(|| format!("known are {}", VALUES.join(", ")));
+            return Err(Diagnostic::general(message).hint(hint));
+        }
         let Some(value) = value(name) else {
             let message = format!("`launcher` needs `{name}`, which is not set");
             return Err(Diagnostic::general(message).hint(format!("set `{name}`, or write `launcher` without it")));
@@ -107,6 +123,7 @@ mod tests {
             (Some("run -n {num_tasks}"), None, Ok("run -n 8")),
             (Some("run ${HOME} [a] {}"), None, Ok("run ${HOME} [a] {}")),
             (Some("run {num_tasks_per_node}"), None, Err("`launcher` needs `num_tasks_per_node`, which is not set")),
+            (Some("run {num_taks}"), None, Err("`launcher` names `num_taks`, which is no value of a job")),
             (Some("strat"), None, Err("there is no launcher `strat`")),
         ];
         for (launcher, per_node, expected) in rows {

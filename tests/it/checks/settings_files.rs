@@ -126,6 +126,30 @@ fn a_mistake_in_a_file_of_settings_is_bad_usage_and_keeps_nobody_from_help() {
 }
 
 #[test]
+fn a_pipe_called_muster_yaml_is_a_mistake_and_no_command_waits_for_its_writer() {
+    let sandbox = Sandbox::with_check(CHECK);
+    let made = Command::new("mkfifo").arg(sandbox.path("muster.yaml")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let ended = |args: &[&str]| {
+        let mut within = Command::new("timeout");
+        let muster = sandbox.command(args);
+        within.arg("10").arg(muster.get_program()).args(muster.get_args()).current_dir(sandbox.path(""));
+        within.envs(muster.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        sandbox.ended(&within.output().expect("timeout runs"))
+    };
+    for args in [&["--version"][..], &["--help"], &["results", "--help"]] {
+        assert_eq!(ended(args).code, Some(0), "{args:?}");
+    }
+    for args in [&["-c", "check.yaml", "-l"][..], &["results", "list"]] {
+        let ended = ended(args);
+        assert_eq!(ended.code, Some(2), "{args:?}");
+        insta::allow_duplicates!(
+            insta::assert_snapshot!(ended.stderr, @"error: the settings in muster.yaml cannot be read: it is not a regular file")
+        );
+    }
+}
+
+#[test]
 fn settings_behind_a_folder_that_is_closed_to_this_user_are_not_its_own() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("!!! SKIPPED: running as another user needs root");

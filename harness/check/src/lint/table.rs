@@ -3,7 +3,7 @@
 use super::{Lint, Report, Subject};
 use crate::{
     cases::test_case::TestCase,
-    files::check_file::layers,
+    files::check_file::{is_shell_line, layers},
     site::selector::{Entry, Selector},
 };
 use muster_text::{
@@ -27,7 +27,11 @@ pub const LINTS: &[Lint] = &[
         look: unbounded_capture,
     },
     Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: no_sanity },
-    Lint { name: "shell-word", summary: "A `|`, `>` or `&&` in `command`, which runs without a shell.", look: shell_word },
+    Lint {
+        name: "shell-word",
+        summary: "A `|`, `>` or `&&` in `command`, or a line of sh, which runs without a shell.",
+        look: shell_word,
+    },
     Lint {
         name: "moving-image",
         summary: "An image without a tag, or `latest`: what runs today is not what runs tomorrow.",
@@ -124,6 +128,12 @@ fn no_sanity(subject: &Subject<'_>, report: &mut Report) {
 }
 
 fn shell_word(subject: &Subject<'_>, report: &mut Report) {
+    for program in layers(subject.tree()).filter_map(|layer| layer.get("command")?.items().first()) {
+        if let Some(line) = program.text().filter(|text| is_shell_line(text) && !program.has_placeholder()) {
+            let message = format!("`{line}` is the name of a program here: `command` runs without a shell");
+            report.found("shell-word", program.span, message, "write `executable`, or an item for each argument");
+        }
+    }
     for item in subject.all("command").flat_map(Node::items) {
         if let Some(word) = item.text().filter(|word| OPERATORS.contains(word)) {
             let message = format!("`{word}` is an argument like any other here: `command` runs without a shell");

@@ -71,6 +71,7 @@ fn what_is_probably_not_meant_is_found_with_its_place_and_what_to_do() {
         "sanity: []",
         "sanity: [{ exit: any }]",
         "sanity: [{ found: x }]\ncommand: [a, '|', b, 'a|b']\nwhen: [{ system: x, command: [a, '>'] }]",
+        "sanity: [{ found: x }]\ncommand: [echo started; sleep 1]\nwhen: [{ system: here, command: ['${{ launcher }} x', a b] }]",
         "sanity: [{ found: x }]\nimage: tools\nwhen: [{ system: +gpu, image: 'reg:5000/tools:latest' }]",
         "sanity: [{ found: x }]\nimage: 'reg:5000/tools@sha256:abc'",
         "sanity: [{ found: x }]\nk8s_config: pod.yaml\nvariables: { size: 1 }\nimage: null",

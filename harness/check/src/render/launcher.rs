@@ -6,14 +6,12 @@ use crate::cases::{
     check::{LAUNCHER, Layer},
     test_case::TestCase,
 };
-use muster_core::job::descriptor::SharedKey;
+use muster_core::{job::descriptor::SharedKey, launcher::VALUES};
 use muster_text::{Value, diagnostic::Diagnostic, expr::Scope, template, yaml::Node};
 
+const TASKS: &str = "num_tasks";
 const MODIFIER: &str = "launcher_modifier";
 const OPTIONS: &str = "launcher_options";
-/// The keys that a command line of a launcher may name, beside `num_tasks`.
-const COUNTS: [&str; 6] =
-    ["num_nodes", "num_tasks_per_node", "num_tasks_per_socket", "num_tasks_per_core", "num_cpus_per_task", "num_gpus_per_node"];
 
 /// The launcher of a case, empty if it has none; expressions see it from here on. `None` after a mistake.
 pub(crate) fn define(case: &TestCase, layer: &Layer, scope: &mut Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
@@ -29,14 +27,16 @@ pub(crate) fn define(case: &TestCase, layer: &Layer, scope: &mut Scope, diagnost
 }
 
 fn line(case: &TestCase, layer: &Layer, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<String> {
-    let keys = layer.tree.only(&[&[LAUNCHER, MODIFIER, OPTIONS], &COUNTS[..]].concat());
+    // The scope knows `num_tasks`.
+    let values = VALUES.into_iter().filter(|name| *name != TASKS);
+    let keys = layer.tree.only(&[LAUNCHER, MODIFIER, OPTIONS].into_iter().chain(values).collect::<Vec<_>>());
     let keys = template::render(&keys, scope, &case.check.cache, diagnostics)?;
     let partition = &case.place.partition;
     let own = keys.get(LAUNCHER).filter(|node| !node.is_null());
     let launcher = own.and_then(Node::text).or_else(|| partition.shared.get(LAUNCHER)?.as_str());
     let value = |name: &str| match name {
-        "num_tasks" => Some(scope.get(name).and_then(Value::as_u64).unwrap_or(1).to_string()),
-        name => keys.get(name).filter(|_| COUNTS.contains(&name)).and_then(Node::text).map(str::to_owned),
+        TASKS => Some(scope.get(name).and_then(Value::as_u64).unwrap_or(1).to_string()),
+        name => keys.get(name).and_then(Node::text).map(str::to_owned),
     };
     let place = own.map_or(case.check.span, Node::place);
     let refused = |mistake: Diagnostic| diagnostics.push(Diagnostic { span: Some(place), ..mistake });

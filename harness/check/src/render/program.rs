@@ -55,7 +55,7 @@ pub fn program(
             Program::Container {
                 image: file.image.clone()?,
                 // A command between others is one of a script, and needs a shell like them.
-                command: file.command.clone().filter(|_| building.is_bare()),
+                command: file.command.as_deref().filter(|_| building.is_bare()).map(<[String]>::to_vec),
                 script: building.script(diagnostics)?,
                 env_vars: building.env_vars(),
             }

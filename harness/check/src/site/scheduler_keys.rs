@@ -1,6 +1,6 @@
 //! The keys that depend on the scheduler: its options, and keys that several schedulers have.
 
-use muster_core::job::descriptor::{NamedScheduler, SharedKey};
+use muster_core::job::descriptor::{NamedScheduler, SharedKey, WrongOption};
 use muster_text::{
     Value,
     decode::{Context, Key, Placeholders},
@@ -58,8 +58,24 @@ pub fn joined(first: Value, more: Value) -> Value {
 /// Mistakes in the keys of a partition that several schedulers have, each where the key is written.
 pub fn wrong_shared(scheduler: NamedScheduler, tree: &Node, shared: &Map<String, Value>) -> Vec<Diagnostic> {
     let at = |key: &str, mistake| Diagnostic { span: tree.get(key).map(Node::place), ..mistake };
-    let wrong = (scheduler.wrong_shared)(&Value::Object(shared.clone())).into_iter();
-    let mut mistakes: Vec<Diagnostic> = wrong.map(|wrong| at(wrong.name, wrong.mistake)).collect();
+    let wrong = |shared: Map<String, Value>| (scheduler.wrong_shared)(&Value::Object(shared)).into_iter();
+    // Asked of each item alone, the same mistake tells which item has it.
+    let mut items: Vec<(Span, WrongOption)> = Vec::new();
+    for (key, value) in shared {
+        let places = tree.get(key).into_iter().flat_map(Node::items).map(Node::place);
+        for (place, item) in places.zip(value.as_array().into_iter().flatten()) {
+            let alone = Map::from_iter([(key.clone(), Value::Array(vec![item.clone()]))]);
+            items.extend(wrong(alone).map(|wrong| (place, wrong)));
+        }
+    }
+    let place = |wrong: WrongOption| {
+        let same = items.iter().position(|(_, known)| *known == wrong);
+        match same.map(|at| items.remove(at).0) {
+            Some(item) => Diagnostic { span: Some(item), ..wrong.mistake },
+            None => at(wrong.name, wrong.mistake),
+        }
+    };
+    let mut mistakes: Vec<Diagnostic> = wrong(shared.clone()).map(place).collect();
     // Values are known only with a check: here any will do.
     let launcher = shared.get(LAUNCHER).and_then(Value::as_str);
     let line = launcher.map(|launcher| scheduler.launchers.line(Some(launcher), |_| Some("1".to_owned())));

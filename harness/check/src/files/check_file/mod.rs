@@ -4,12 +4,14 @@
 //! nothing waits. The tree stays the truth in between; what lies in these structs is never written back. What keys
 //! mean together (a reference and its variable's unit, a system's name) is judged elsewhere.
 
+mod arguments;
 mod container;
 mod fixture;
 mod judging;
 mod reference;
 mod when;
 
+pub use arguments::{Arguments, is_shell_line};
 pub use container::{ContainerEntry, MountPoint};
 pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
 pub use judging::{PerFigure, PerfEntry, SanityItem};
@@ -103,7 +105,7 @@ keys! {
         /// Options of `executable`, joined by blanks. Quote them for the shell if necessary. One, or a list.
         executable_opts: OneOrMany<String>,
         /// A program and its arguments, run without a shell and without expansion.
-        command: Vec<String>,
+        command: Arguments,
         /// Lines of sh before the executable. One, or a list.
         prerun_cmds: OneOrMany<String>,
         /// Lines of sh after the executable. One, or a list.

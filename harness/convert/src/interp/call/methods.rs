@@ -154,7 +154,6 @@ impl Interp<'_> {
 
 /// Options of the job and its launcher.
 pub(crate) fn job_option(line: u32) -> Stop {
-    Stop::new(line, "options of the job and its launcher are the scheduler's")
-        .level(crate::report::Level::Dropped)
-        .instead("write them in `sched_options` or `launcher_options`, or into the manifest")
+    Stop::new(line, "options of the job and its launcher are not followed")
+        .instead("write `sched_options: { options: [..] }` or `launcher_options`, or into the manifest")
 }

@@ -47,7 +47,8 @@ fn mistakes_in_keys_and_names() {
 #[test]
 fn values_of_a_wrong_type() {
     insta::assert_snapshot!(titled(&[
-        ("text for a list", "name: a\ncommand: echo hello\n"),
+        ("a shell line for a list", "name: a\ncommand: echo hello\n"),
+        ("text for a list", "name: a\ncommand: hostname\n"),
         ("a list for text", "name: a\ndescr: [x]\n"),
         ("nothing for an item", "name: a\ntags: [x, ]\nprerun_cmds:\n  - \n"),
         ("yes for a boolean", "name: a\nstrict_check: yes\n"),
