@@ -120,6 +120,17 @@ fn partitions_of_a_batch_system_keep_what_their_scheduler_takes() {
 }
 
 #[test]
+fn every_entry_of_a_configuration_is_in_the_result_or_listed() {
+    let conversion = convert(&sources("lost"), &Beside(testdata("lost")));
+    insta::assert_snapshot!("lost", shown(&conversion));
+    // A variable that a file is loaded with is text that nothing expands there.
+    let partition = conversion.outputs[0].text.split("environments:").next().unwrap_or_default();
+    for key in ["access:", "resources:", "sched_options:", "time_limit:", "hostnames:", "features:"] {
+        assert!(!partition.contains(key), "{key} is written in part: {partition}");
+    }
+}
+
+#[test]
 fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
     let text = "systems:\n  - name: daint\n    hostnames: ['daint\\d+']\n    partitions:\n      - name: gpu\n        scheduler: pbs\n        \
                 environs: [gnu]\n      - name: login\n        scheduler: local\n        launcher: mpirun\n        environs: [gnu]\n        \

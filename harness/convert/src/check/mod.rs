@@ -379,8 +379,10 @@ pub(crate) fn plain(value: &Value, shell: bool) -> Result<Value, &'static str> {
             value.clone()
         }
         Value::List(items) | Value::Tuple(items) => {
-            let known = items.iter().filter(|item| **item != Value::Unknown);
-            Value::List(known.map(|item| plain(item, shell)).collect::<Result<_, _>>()?)
+            if items.contains(&Value::Unknown) {
+                return Err("a part of it was not carried over");
+            }
+            Value::List(items.iter().map(|item| plain(item, shell)).collect::<Result<_, _>>()?)
         }
         Value::Dict(entries) => {
             let known = entries.iter().filter(|(_, value)| *value != Value::Unknown && *value != Value::Absent);

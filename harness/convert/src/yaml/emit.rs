@@ -187,11 +187,17 @@ fn number(value: f64) -> String {
 }
 
 fn template(pieces: &[Piece]) -> String {
-    let piece = |piece: &Piece| match piece {
-        Piece::Text(text) | Piece::Shell(text) => text.clone(),
-        Piece::Cel(cel) => format!("${{{{ {} }}}}", cel.text),
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let piece = |(at, piece): (usize, &Piece)| match (piece, pieces.get(at + 1)) {
+        // What follows a variable is no part of its name.
+        (Piece::Shell(text), Some(Piece::Text(next))) if next.starts_with(is_word) => match text.strip_prefix('$') {
+            Some(name) if name.chars().all(is_word) => format!("${{{name}}}"),
+            _ => text.clone(),
+        },
+        (Piece::Text(text) | Piece::Shell(text), _) => text.clone(),
+        (Piece::Cel(cel), _) => format!("${{{{ {} }}}}", cel.text),
     };
-    pieces.iter().map(piece).collect()
+    pieces.iter().enumerate().map(piece).collect()
 }
 
 /// A text, quoted where it has to be.

@@ -155,5 +155,5 @@ impl Interp<'_> {
 /// Options of the job and its launcher.
 pub(crate) fn job_option(line: u32) -> Stop {
     Stop::new(line, "options of the job and its launcher are not followed")
-        .instead("write `sched_options: { options: [..] }` or `launcher_options`, or into the manifest")
+        .instead("write `sched_options: { options: [..] }`, `launcher_options`, or the manifest")
 }

@@ -4,7 +4,7 @@ use crate::interp::{Interp, Made, Stop, call::Args, expr::operators::number, exp
 use crate::{
     report::Level,
     value::{
-        Declared, Manifest, Thing, Value,
+        Declared, Manifest, Piece, Thing, Value,
         cel::{Cel, Kind},
     },
 };
@@ -28,6 +28,9 @@ impl Interp<'_> {
         match (full, first) {
             ("os.getenv", Some(name)) => environment(name, args.get(1, "default"), line),
             ("os.path.join", Some(_)) => self.path_joined(&args.by_place, line),
+            ("os.path.expandvars", Some(Value::Str(text))) if text.contains('$') => {
+                Ok(Value::Text(vec![Piece::Shell(text.clone())]))
+            }
             ("pathlib.Path" | "os.path.expandvars", Some(path)) => Ok(path.clone()),
             ("os.path.basename", Some(Value::Str(path))) => Ok(Value::text(path.rsplit('/').next().unwrap_or_default())),
             ("os.path.dirname", Some(Value::Str(path))) => {

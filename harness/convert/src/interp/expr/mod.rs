@@ -140,7 +140,9 @@ impl Interp<'_> {
     fn part(&mut self, part: &Expr) -> Made {
         match self.expr(part) {
             Err(stop) if self.is_lenient => {
-                self.tell(stop);
+                // Nothing is left out of it without a line.
+                let is_told = !stop.why.is_empty();
+                self.tell(if is_told { stop } else { Stop::new(part.line, "this depends on what was not carried over") });
                 Ok(Value::Unknown)
             }
             made => made,
