@@ -105,7 +105,7 @@ fn probabilities(n: usize, alternative: Alternative) -> Vec<f64> {
 
 /// What a value in `gap` says for an alternative, as the factor by which it is more likely than without a change: it comes after
 /// `before` others since the supposed change, `same` of which fell into that gap. `None` for a baseline, a gap or an alternative
-/// that does not exist. For [`evidence`](super::evidence) the same is computed with logarithms.
+/// that does not exist. For [`evidence`](super::evidence()) the same is computed with logarithms.
 pub fn factor(n: usize, alternative: usize, gap: usize, before: usize, same: usize) -> Option<f64> {
     let log = of_baseline(n)?.logs.get(gap)?.get(alternative)?;
     Some(as_float(n + 1 + before) * libm::exp(*log) / as_float(same + 1))
