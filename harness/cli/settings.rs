@@ -211,7 +211,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     /// Values of which each flag takes one.
-    const SAMPLES: [&str; 8] = ["true", "1", "x", "1h", "a=1", "{ a: b }", "'0640'", "1/2"];
+    const SAMPLES: [&str; 9] = ["true", "1", "x", "1h", "a=1", "{ a: b }", "'0640'", "1/2", "plain"];
 
     fn names(cli: &Cli) -> BTreeSet<&'static str> {
         values(cli, FileMode::default()).into_iter().map(|(name, _)| name).collect()
