@@ -12,3 +12,4 @@ mod k8s;
 mod output;
 mod run;
 mod session;
+mod upkeep;

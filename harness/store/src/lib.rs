@@ -18,6 +18,7 @@ mod read;
 mod schema;
 mod server;
 mod sql;
+mod upkeep;
 mod write;
 
 pub use connect::migrate;
@@ -27,4 +28,5 @@ pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::nights::{NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
-pub use write::{Describe, Intent, Store, recover};
+pub use upkeep::{Annotation, Keep, Kind, Pruned, Rebuilt, Upkeep};
+pub use write::{Describe, Intent, Seen, Store, recover};

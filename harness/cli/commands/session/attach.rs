@@ -136,6 +136,7 @@ impl Unfinished {
         let plan = SessionPlan {
             attempts: Attempts::of(row.session.counting, results),
             session: Session { ended: None, interrupted: false, ..row.session },
+            night: None,
             taken_over: Some(store),
             is_beside_another: false,
             started,

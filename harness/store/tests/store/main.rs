@@ -5,6 +5,7 @@ mod cost;
 mod failures;
 mod killed;
 mod live;
+mod nights;
 mod postgres;
 mod reader;
 mod round_trip;

@@ -4,6 +4,7 @@
 mod list;
 mod migrate;
 mod show;
+mod upkeep;
 
 use crate::{
     args::{Cli, ResultsCommand},
@@ -17,6 +18,12 @@ pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Resu
         ResultsCommand::List { limit } => list::list(cli, *limit, terminal),
         ResultsCommand::Show { session, json } => show::show(cli, session, *json, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
+        ResultsCommand::Rebuild => upkeep::rebuild(cli, terminal),
+        ResultsCommand::Alias { old, new } => upkeep::alias(cli, (old, new), terminal),
+        ResultsCommand::Annotate(args) => upkeep::annotate(cli, args, terminal),
+        ResultsCommand::Delete { sessions } => upkeep::delete(cli, sessions, terminal),
+        ResultsCommand::Prune(args) => upkeep::prune(cli, args, terminal),
+        ResultsCommand::Backup { file } => upkeep::backup(cli, file, terminal),
     }
 }
 

@@ -1,0 +1,4 @@
+//! The history of figures over nights, and its upkeep.
+
+pub(crate) mod history;
+mod upkeep;
