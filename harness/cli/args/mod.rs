@@ -20,7 +20,7 @@ pub use parse::{
     Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
 };
 pub use reports::Reports;
-pub use results::{AnnotateArgs, AnnotationKind, PruneArgs, ResultsCommand};
+pub use results::{AnnotateArgs, AnnotationKind, DemoArgs, PruneArgs, ResultsCommand};
 pub use rounds::Rounds;
 
 use clap::{

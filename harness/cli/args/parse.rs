@@ -205,6 +205,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["doctor"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "nocolor"]),
     (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
     (&["results"], &["db", "file_mode", "nocolor"]),
+    (&["results", "demo"], &["file_mode", "nocolor"]),
     (&["results", "list"], &["db", "nocolor"]),
     (&["results", "rebuild"], &["checkpath", "config_file", "db", "file_mode", "nocolor"]),
     (&["results", "annotate"], &["system", "db", "file_mode", "nocolor"]),

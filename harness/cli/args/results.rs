@@ -22,6 +22,10 @@ pub enum ResultsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a year of an invented site to a file, to try every question
+    ///
+    /// Beside it FILE.truth.csv says what really happened: steps, drifts, outages, slow nodes.
+    Demo(DemoArgs),
     /// Bring the results database of an earlier version up to date
     Migrate,
     /// Write the figures of all nights again, from the stored attempts
@@ -118,4 +122,20 @@ pub struct PruneArgs {
     /// Logs that are older go [default: with their sessions]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub logs_older_than: Option<Duration>,
+}
+
+/// `muster results demo`
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// The new database
+    pub file: PathBuf,
+    /// Another seed makes another year
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// How many systems
+    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    pub systems: usize,
+    /// How many nights
+    #[arg(long, value_name = "COUNT", default_value_t = 365, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=3_650))]
+    pub nights: usize,
 }

@@ -1,6 +1,7 @@
 //! `muster results ...`: questions to the store about sessions of the past, and its upkeep. One file a command, its arm below, its
 //! arguments in `args/results.rs`. What only looks changes nothing in the folder of the database.
 
+mod demo;
 mod list;
 mod migrate;
 mod show;
@@ -17,6 +18,7 @@ pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Resu
     match what {
         ResultsCommand::List { limit } => list::list(cli, *limit, terminal),
         ResultsCommand::Show { session, json } => show::show(cli, session, *json, terminal),
+        ResultsCommand::Demo(args) => demo::demo(args, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
         ResultsCommand::Rebuild => upkeep::rebuild(cli, terminal),
         ResultsCommand::Alias { old, new } => upkeep::alias(cli, (old, new), terminal),
