@@ -1,11 +1,11 @@
 //! `--mode`: a bundle of options from the site file, between what is typed and the environment.
 
 use crate::{
-    args::{self, Beneath, Command, Mode, Parsed},
+    args::{self, Beneath, CheckCommand, Command, Mode, Parsed},
     inputs::{selection, settings_files},
 };
 use anyhow::{Context, bail};
-use muster_core::job::descriptor::Schedulers;
+use muster_core::{error::chain, job::descriptor::Schedulers};
 use muster_text::diagnostic::did_you_mean;
 use std::ffi::OsString;
 
@@ -16,7 +16,11 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
         Err(mistakes) => {
             // Help needs no settings, and a kernel runs in the folder of a job.
             let parsed = args::parse(argv, schedulers, Beneath { env, files: &[] })?;
-            return if matches!(parsed.cli.command, Some(Command::Kernel { .. })) { Ok(parsed) } else { Err(mistakes) };
+            return match &parsed.cli.command {
+                Some(Command::Kernel { .. }) => Ok(parsed),
+                Some(command) if needs_no_settings(command) => Ok(Parsed { unused_files: Some(chain(&*mistakes)), ..parsed }),
+                _ => Err(mistakes),
+            };
         }
     };
     let beneath = Beneath { env, files: &files };
@@ -37,6 +41,15 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
         words.extend(split.into_iter().map(OsString::from));
     }
     Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, beneath)?)
+}
+
+/// Without paths `fmt` takes those of the settings, as lists of names do.
+fn needs_no_settings(command: &Command) -> bool {
+    match command {
+        Command::Init(_) | Command::Man | Command::Completions { shell: Some(_), .. } => true,
+        Command::Check { what: CheckCommand::Fmt(args) } => !args.paths.is_empty(),
+        _ => false,
+    }
 }
 
 /// The words of a line as a shell would see them: quotes, backslashes, and variables where they are set. `None`: a quote
