@@ -323,8 +323,16 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Variables that are not flags: the log filter, and those of the tests, the gate and the benchmarks of this repository.
-const OTHERS: [&str; 6] =
-    ["MUSTER_LOG", "MUSTER_UPDATE", "MUSTER_CI_", "MUSTER_BENCH", "MUSTER_CLUSTER", "MUSTER_TEST_KUBECONFIG"];
+const OTHERS: [&str; 8] = [
+    "MUSTER_LOG",
+    "MUSTER_UPDATE",
+    "MUSTER_CI_",
+    "MUSTER_BENCH",
+    "MUSTER_CLUSTER",
+    "MUSTER_POSTGRES",
+    "MUSTER_SLURM",
+    "MUSTER_TEST_KUBECONFIG",
+];
 
 /// `exec-policy` is `MUSTER_EXEC_POLICY`.
 pub fn variable(long: &str) -> String {
