@@ -61,6 +61,9 @@ fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
         return EXIT_USAGE;
     }
     terminal.log_to_stderr();
+    if let Some(mistakes) = &parsed.unused_files {
+        terminal.note(&format!("warning: the files of settings are ignored, for this command needs none:\n{mistakes}"));
+    }
     for unknown in args::unknown_variables(std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned())) {
         terminal.note(&format!("warning: {unknown}"));
     }

@@ -83,7 +83,7 @@ pub struct InitArgs {
     /// What the system is called [default: the name of this host]
     #[arg(long = "site-name", value_name = "NAME")]
     pub site_name: Option<String>,
-    /// The context of the kubeconfig [default: the current one]
+    /// The context of the kubeconfig [default: none is written, and the current one is used]
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
     /// The namespace [default: that of the context]

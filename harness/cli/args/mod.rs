@@ -139,10 +139,9 @@ pub enum Command {
     /// Look for what would keep the selected checks from running
     ///
     /// Of each partition: versions, rights, quotas, queues, room and clocks; of this machine: limits, folders and the database.
-    #[command(
-        after_help = "Exit codes: 0 nothing is wrong, or there are warnings at most; 1 something is wrong; 2 bad usage, or \
-                            mistakes in files."
-    )]
+    #[command(after_help = "Filters stand before the command: `muster -c checks/ -t nightly doctor`.\n\
+                            Exit codes: 0 nothing is wrong, or there are warnings at most; 1 something is wrong; 2 bad usage, or \
+                            mistakes in files.")]
     Doctor(DoctorArgs),
     /// Show the settings in force, and where each comes from
     Config {
@@ -185,6 +184,7 @@ pub enum Command {
     /// Print the completions of a shell
     ///
     /// To use them now: `source <(muster completions bash)`
+    #[command(override_usage = "muster completions <SHELL>")]
     Completions {
         /// The shell
         #[arg(required_unless_present_any = ["names", "list_values"])]
@@ -252,6 +252,7 @@ pub enum ConfigCommand {
 #[derive(Debug, Clone, Subcommand)]
 pub enum K8sCommand {
     /// Print the least permissions that the selected checks need, as a Role and its binding
+    #[command(after_help = "Filters stand before the command: `muster -c checks/ -t nightly k8s role`.")]
     Role(RoleArgs),
 }
 

@@ -26,6 +26,8 @@ pub struct Parsed {
     pub cli: Cli,
     /// Sources by long flag.
     pub origins: BTreeMap<String, Origin>,
+    /// What is wrong in files of settings, of a command that goes without them.
+    pub unused_files: Option<String>,
 }
 
 /// Words that a mode puts before those that are typed.
@@ -123,7 +125,7 @@ pub fn parse_in_mode(
     if is_typed && cli.run.db.as_ref().is_some_and(Location::has_password) {
         return Err(command.clone().error(clap::error::ErrorKind::InvalidValue, PASSWORD_IS_TYPED));
     }
-    Ok(Parsed { cli, origins })
+    Ok(Parsed { cli, origins, unused_files: None })
 }
 
 /// The command line of a process can be read by every user of its machine.

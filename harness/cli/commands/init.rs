@@ -15,6 +15,9 @@ use std::{
     path::Path,
 };
 
+/// The option that only works where the kubeconfig has this context: it is written for who asks for it.
+const CONTEXT: &str = "context";
+
 /// A partition, with the options that were found or given.
 struct Planned<'a> {
     scheduler: NamedScheduler,
@@ -102,6 +105,13 @@ fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
         let _ = writeln!(yaml, "  - name: {0}\n    scheduler: {0}\n    environs: [default]", scheduler.name);
         if !options.is_empty() {
             yaml += "    sched_options:\n";
+            let has_context = options.iter().any(|(name, _)| *name == CONTEXT);
+            if !has_context && scheduler.option_names().any(|name| name == CONTEXT) {
+                let _ = writeln!(
+                    yaml,
+                    "      # {CONTEXT}: NAME    # of the kubeconfig; without it the current one, and in a pod its own cluster"
+                );
+            }
         }
         for (name, value) in options {
             let _ = writeln!(yaml, "      {name}: {}", text(value));
@@ -112,6 +122,10 @@ fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
 
 /// Writes both files, or none: what is there already is left alone.
 fn write_both(files: [(&Path, &str); 2]) -> anyhow::Result<()> {
+    // Before a folder is made.
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(is_there(path));
+    }
     let mut opened = Vec::new();
     for (path, text) in files {
         match create(path) {
@@ -136,9 +150,13 @@ fn create(path: &Path) -> anyhow::Result<fs::File> {
         fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
     }
     fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => anyhow!("{} is there already: nothing was written", path.display()),
+        io::ErrorKind::AlreadyExists => is_there(path),
         _ => anyhow::Error::new(error).context(format!("{} cannot be written", path.display())),
     })
+}
+
+fn is_there(path: &Path) -> anyhow::Error {
+    anyhow!("{} is there already: nothing was written", path.display())
 }
 
 fn is_name(name: &str) -> bool {

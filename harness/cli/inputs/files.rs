@@ -41,7 +41,13 @@ pub fn checks(paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Load
 /// The same of paths that another option names.
 pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
     if paths.is_empty() {
-        bail!("no checks are named: say where they are with -c PATH");
+        let is_there = |path: &str| Path::new(path).exists();
+        let other = if is_there("muster.yml") && !is_there("muster.yaml") {
+            " (muster.yml is not read: name it muster.yaml)"
+        } else {
+            ""
+        };
+        bail!("no checks are named: say where they are with -c PATH{other}");
     }
     let mut loader = Loader::new(schedulers.clone());
     let mut seen = Seen::default();

@@ -1,24 +1,32 @@
 //! `--mode`: a bundle of options from the site file, between what is typed and the environment.
 
 use crate::{
-    args::{self, Beneath, Command, Mode, Parsed},
+    args::{self, Beneath, CheckCommand, Command, Mode, Parsed},
     inputs::{selection, settings_files},
 };
 use anyhow::{Context, bail};
-use muster_core::job::descriptor::Schedulers;
+use muster_core::{error::chain, job::descriptor::Schedulers};
 use muster_text::diagnostic::did_you_mean;
 use std::ffi::OsString;
 
 /// Parses a command line, with its mode, the environment and the files of settings beneath it.
 pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
     let without_files = args::parse(argv, schedulers, Beneath { env, files: &[] });
-    match without_files {
-        // Help needs no settings, and a kernel runs in the folder of a job.
-        Err(help) if !help.use_stderr() => return Err(help.into()),
-        Ok(kernel) if matches!(kernel.cli.command, Some(Command::Kernel { .. })) => return Ok(kernel),
-        _ => {}
+    // Help needs no settings, and a kernel runs in the folder of a job.
+    let is_done = match &without_files {
+        Ok(parsed) => matches!(parsed.cli.command, Some(Command::Kernel { .. })),
+        Err(help) => !help.use_stderr(),
+    };
+    if is_done {
+        return without_files.map_err(Into::into);
     }
-    let files = settings_files::read(schedulers)?;
+    let files = match (settings_files::read(schedulers), without_files) {
+        (Ok(files), _) => files,
+        (Err(mistakes), Ok(parsed)) if parsed.cli.command.as_ref().is_some_and(needs_no_settings) => {
+            return Ok(Parsed { unused_files: Some(chain(&*mistakes)), ..parsed });
+        }
+        (Err(mistakes), _) => return Err(mistakes),
+    };
     let beneath = Beneath { env, files: &files };
     let parsed = args::parse(argv, schedulers, beneath)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
@@ -37,6 +45,15 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
         words.extend(split.into_iter().map(OsString::from));
     }
     Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, beneath)?)
+}
+
+/// Without paths `fmt` takes those of the settings, as lists of names do.
+fn needs_no_settings(command: &Command) -> bool {
+    match command {
+        Command::Init(_) | Command::Man | Command::Completions { shell: Some(_), .. } => true,
+        Command::Check { what: CheckCommand::Fmt(args) } => !args.paths.is_empty(),
+        _ => false,
+    }
 }
 
 /// The words of a line as a shell would see them: quotes, backslashes, and variables where they are set. `None`: a quote

@@ -150,6 +150,34 @@ fn a_pipe_called_muster_yaml_is_a_mistake_and_no_command_waits_for_its_writer() 
 }
 
 #[test]
+fn a_mistake_in_a_file_of_settings_is_a_warning_for_commands_that_need_none() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("muster.yaml", "sytem: x\n");
+    for args in [&["completions", "bash"][..], &["man"], &["check", "fmt", "--check", "check.yaml"], &["init", "new"]] {
+        let ended = sandbox.muster(args);
+        let warning = "warning: the files of settings are ignored, for this command needs none:\nerror: unknown setting `sytem`";
+        assert!(ended.code == Some(0) && ended.stderr.starts_with(warning), "{args:?}: {:?} {}", ended.code, ended.stderr);
+        assert!(!ended.stdout.contains("sytem"), "{args:?}");
+    }
+    // These take the paths of the settings.
+    for args in [&["check", "fmt", "--check"][..], &["completions", "--list", "tags"]] {
+        assert_eq!(sandbox.muster(args).code, Some(2), "{args:?}");
+    }
+    assert!(sandbox.muster(&["completions", "--help"]).stdout.contains("muster completions <SHELL>"));
+}
+
+#[test]
+fn a_file_of_settings_with_another_ending_is_named() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("muster.yml", "checkpath: check.yaml\n");
+    let said = sandbox.muster(&["-l"]).stderr;
+    assert!(said.ends_with("with -c PATH (muster.yml is not read: name it muster.yaml)\n"), "{said}");
+    sandbox.write("muster.yaml", "maxfail: 1\n");
+    let said = sandbox.muster(&["-l"]).stderr;
+    assert!(said.ends_with("with -c PATH\n"), "{said}");
+}
+
+#[test]
 fn settings_behind_a_folder_that_is_closed_to_this_user_are_not_its_own() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("!!! SKIPPED: running as another user needs root");

@@ -115,6 +115,19 @@ fn mistakes_in_files_and_an_empty_selection_are_bad_usage() {
     assert_eq!((broken.code, &*broken.stdout), (Some(2), ""), "{}", broken.stderr);
 }
 
+#[test]
+fn a_context_that_is_not_in_the_kubeconfig_is_one_finding_with_a_hint() {
+    let ground = Ground::new();
+    let site = "name: site\npartitions: [{ name: here, scheduler: k8s, environs: [default], sched_options: { context: nope } }]\n\
+                environments: [{ name: default }]\n";
+    ground.sandbox.write("site.yaml", site);
+    let ended = ground.doctor(&HERE);
+    let said: Vec<&str> = ended.stdout.lines().filter(|line| line.contains("`nope`")).collect();
+    assert!(said.len() == 1 && said[0].starts_with("  error    cluster: no context `nope` in"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("(correct `context`"), "{}", ended.stdout);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}
+
 /// A server that takes connections, and answers none.
 fn silent(sandbox: &Sandbox, server: &TcpListener) -> Command {
     sandbox.write("site.yaml", SITE).write("kubeconfig", &kubeconfig_of(server));

@@ -134,9 +134,8 @@ pub fn is_kubernetes(descriptor: &Descriptor) -> bool {
 /// The current context of the kubeconfig, or the pod that Muster runs in.
 fn found() -> Option<Vec<(&'static str, String)>> {
     let contexts = Contexts::load().ok().filter(|contexts| !contexts.is_empty())?;
-    let place = contexts.place(None, None).ok()?;
-    let context = place.context.map(|context| ("context", context));
-    Some(context.into_iter().chain([("namespace", place.namespace)]).collect())
+    // No context: a file without one works within the cluster, too.
+    Some(vec![("namespace", contexts.place(None, None).ok()?.namespace)])
 }
 
 /// The context and the namespace of checks that name none.

@@ -87,11 +87,16 @@ fn title(About { version, cluster, .. }: &About) -> String {
 }
 
 fn away(error: &SchedulerError) -> Probed {
+    let what = chain(error);
     let hint = match error.class {
+        // Its cases do not wait: they end as `error{config}`.
+        _ if what.contains("Could not establish a configuration source") => {
+            "this host has no slurm.conf: set SLURM_CONF, or run Muster on a login node"
+        }
         Class::Config => "load the module that has Slurm's commands, or run Muster on a login node",
         _ => "ask `scontrol ping`; sessions wait for it, and start nothing",
     };
-    Probed::error("slurmctld", chain(error), Some(hint.to_owned()))
+    Probed::error("slurmctld", what, Some(hint.to_owned()))
 }
 
 fn skew(there: Option<Timestamp>, here: Timestamp) -> Probed {
@@ -201,6 +206,13 @@ mod tests {
         assert_eq!(
             away(Class::Outage, "scontrol: Unable to contact slurm controller"),
             "error slurmctld: scontrol: Unable to contact slurm controller (ask `scontrol ping`; sessions wait for it, and start nothing)"
+        );
+        let unconfigured = "scontrol: fatal: Could not establish a configuration source";
+        assert_eq!(
+            away(Class::Outage, unconfigured),
+            format!(
+                "error slurmctld: {unconfigured} (this host has no slurm.conf: set SLURM_CONF, or run Muster on a login node)"
+            )
         );
     }
 }

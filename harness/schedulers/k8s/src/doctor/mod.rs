@@ -12,7 +12,7 @@ pub(crate) use room::{PodShape, capacity};
 
 use crate::{
     api::{ClusterPlace, Quantity},
-    client::{ApiError, Contact, Route, Why},
+    client::{ApiError, Contact, ContextError, Route, Why},
     job::Handle,
     launch::gangs,
     plan::role::{self, Right},
@@ -82,6 +82,18 @@ pub(crate) fn not_contacted(place: &ClusterPlace, server: &str, error: &ApiError
         _ => None,
     };
     Probed::error("cluster", format!("{server}, {place}: {error}"), hint)
+}
+
+/// Options that lead to no server.
+pub(crate) fn no_place(error: &ContextError) -> Probed {
+    let hint = match error {
+        ContextError::Unknown { .. } => Some(
+            "correct `context` in `sched_options`, or leave it out: then the current one is used, and in a pod its own cluster",
+        ),
+        // These say it themselves.
+        ContextError::NoCluster(_) | ContextError::NoCurrent(_) | ContextError::Kubeconfig { .. } => None,
+    };
+    Probed::error("cluster", error.to_string(), hint.map(str::to_owned))
 }
 
 /// A server that says nothing.

@@ -71,16 +71,21 @@ impl Kubernetes {
             // Other partitions are asked meanwhile.
             yield_now().await;
         }
-        let mistake =
-            |(what, cases): (String, Vec<usize>)| Probed::error("cases", format!("{}: {what}", named(&names, &cases)), None);
-        let mut found: Vec<Probed> = mistakes.into_iter().map(mistake).collect();
+        let mut nowhere = None;
         if places.is_empty() {
             let text = |key: &str| examined.options[key].as_str();
             match self.contexts.place(text("context"), text("namespace")) {
                 Ok(place) => drop(places.insert(place, PlacePlans::default())),
-                Err(error) => found.push(Probed::error("cluster", error.to_string(), None)),
+                Err(error) => {
+                    // Its cases say the same.
+                    mistakes.remove(&error.to_string());
+                    nowhere = Some(doctor::no_place(&error));
+                }
             }
         }
+        let mistake =
+            |(what, cases): (String, Vec<usize>)| Probed::error("cases", format!("{}: {what}", named(&names, &cases)), None);
+        let mut found: Vec<Probed> = mistakes.into_iter().map(mistake).chain(nowhere).collect();
         let mut reached = Vec::new();
         let contacts = join_all(places.keys().map(|place| self.contact(place))).await;
         for ((said, has_answered), (place, plans)) in contacts.into_iter().zip(places) {
