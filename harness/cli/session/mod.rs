@@ -36,7 +36,7 @@ use muster_report::progress;
 use muster_session::{
     case::judging::JudgeIn,
     engine::{Engine, EngineConfig, ExecPolicy, Ownership},
-    folders,
+    folders::Folders,
     front::{
         libtest::{self, Frontend},
         signals::Signals,
@@ -50,25 +50,38 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-/// Runs a session to its end and reports it. Returns the exit code. `early` ends when the session has begun. `heartbeat`: that of a
-/// session which was taken over.
+fn places(cli: &Cli, is_rehearsal: bool) -> Places {
+    let places = Places::of(cli);
+    if is_rehearsal { places.of_a_rehearsal() } else { places }
+}
+
+/// The folders of a session that is about to be this process's own.
+pub fn folders(cli: &Cli, is_rehearsal: bool) -> anyhow::Result<Folders> {
+    let places = places(cli, is_rehearsal);
+    let folders = Folders::open(&places.stage, &places.output)
+        .context("no place for running cases: choose another with --prefix, --stage or --output")?;
+    Ok(folders.keeping_stages(cli.rounds.keep_stage_files))
+}
+
+/// What this process holds of a session before that begins.
+pub struct Held {
+    pub folders: Folders,
+    /// Of a session which was taken over.
+    pub heartbeat: Option<SignOfLife>,
+}
+
+/// Runs a session to its end and reports it. Returns the exit code. `early` ends when the session has begun.
 pub fn run(
     cli: &Cli,
     runtime: &Runtime,
     early: &Early,
     mut plan: SessionPlan,
-    heartbeat: Option<SignOfLife>,
+    held: Held,
     wired: &Wired,
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
-    let mut places = Places::of(cli);
-    if plan.is_rehearsal() {
-        places = places.of_a_rehearsal();
-    }
-    let folders = folders::Folders::open(&places.stage, &places.output)
-        .context("no place for running cases: choose another with --prefix, --stage or --output")?
-        .keeping_stages(cli.rounds.keep_stage_files)
-        .beside_another(plan.is_beside_another);
+    let Held { folders, heartbeat } = held;
+    let places = places(cli, plan.is_rehearsal());
     let reports = ReportFiles::prepare(cli, &places, &plan.session)?;
     let store = match &plan.taken_over {
         Some(store) => Some(store.clone()),

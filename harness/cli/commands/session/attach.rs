@@ -16,7 +16,7 @@ use crate::{
         selection::{self, Depth},
     },
     session::{
-        self,
+        self, Held,
         early::{self, Early},
         leave::Commands,
         takeover::{OwnedSession, PreviousOwner},
@@ -114,6 +114,8 @@ impl Unfinished {
         } else {
             cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, &row.session.id, runtime, terminal)?
         };
+        // Before it is taken over: who then finds it running must find its folders in use, too.
+        let folders = session::folders(cli, false)?;
         let places = Places::of(cli);
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
@@ -137,14 +139,13 @@ impl Unfinished {
             attempts: Attempts::of(row.session.counting, results),
             session: Session { ended: None, interrupted: false, ..row.session },
             taken_over: Some(store),
-            is_beside_another: false,
             started,
             cases: cases.into(),
             policy,
             quarantine,
             adjustments,
         };
-        session::run(cli, runtime, early, plan, Some(heartbeat), &wired, terminal)
+        session::run(cli, runtime, early, plan, Held { folders, heartbeat: Some(heartbeat) }, &wired, terminal)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     },
     inputs::selection::{self, Depth, Selection},
     session::{
-        self,
+        self, Held,
         early::{self, Early},
     },
     settings,
@@ -88,7 +88,6 @@ fn within(
     let plan = SessionPlan {
         session: begun,
         taken_over: None,
-        is_beside_another: matches!(resumed, Resumed::TakenByOther),
         attempts: Attempts::of(policy.counting(), restored),
         started: Vec::new(),
         cases: cases.into(),
@@ -96,7 +95,8 @@ fn within(
         quarantine,
         adjustments,
     };
-    session::run(cli, runtime, early, plan, None, &wired, terminal)
+    let folders = session::folders(cli, plan.is_rehearsal())?.beside_another(matches!(resumed, Resumed::TakenByOther));
+    session::run(cli, runtime, early, plan, Held { folders, heartbeat: None }, &wired, terminal)
 }
 
 /// A session that begins now.

@@ -23,8 +23,6 @@ pub struct SessionPlan {
     pub session: Session,
     /// The store of a session that this process has taken over. `None`: the session starts now.
     pub taken_over: Option<Store>,
-    /// Another process is about to use the folders of the same cases.
-    pub is_beside_another: bool,
     /// The results of this session so far, or restored from another one.
     pub attempts: Attempts,
     /// Attempts that another process has started.
