@@ -9,7 +9,10 @@ partitions:
   - { name: local, scheduler: local, environs: [default] }
   - { name: k8s, scheduler: k8s, environs: [default] }
   - { name: ipu, scheduler: ipu, environs: [default] }
-  - { name: ec2, scheduler: ec2, environs: [default] }
+  - name: ec2
+    scheduler: ec2
+    environs: [default]
+    sched_options: { region: eu-west-1, bucket: s3://bench, subnets: [subnet-0a1b2c3d] }
   - { name: slurm, scheduler: slurm, environs: [default] }
   - { name: fake, scheduler: fake, environs: [default] }
 environments: [{ name: default }]

@@ -1,0 +1,110 @@
+//! `sched_options` of a partition on EC2.
+
+use super::{
+    values::{Address, Bucket, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
+    without_places,
+};
+use muster_text::{
+    Value,
+    decode::{Context, Decode, Key, Ordered, Placeholders},
+    diagnostic::{Diagnostic, Span},
+    yaml::Node,
+};
+use std::time::Duration;
+
+/// The keys of `sched_options`.
+pub(crate) const OPTIONS: &[Key<()>] = &[
+    Key::of::<Region>("region", "The region of the instances: `eu-west-1`."),
+    Key::of::<Bucket>("bucket", "Where scripts go and logs come from: `s3://bucket/prefix`."),
+    Key::of::<Vec<SubnetId>>("subnets", "Subnets of the instances, tried in order. Instances reach S3 through them."),
+    Key::of::<Vec<SecurityGroupId>>(
+        "security_groups",
+        "Security groups of the instances. Default: that of the network, and for several instances one that lives as long as they do.",
+    ),
+    Key::of::<ProfileName>("instance_profile", "The instance profile, whose role the job has. Default: none."),
+    Key::of::<Tags>("tags", "Tags of all that is created, beside Muster's own."),
+    Key::of::<Duration>("max_keep", "The longest that a failed instance is kept, whatever `keep_failed` says."),
+    Key::of::<Ordered<f64>>("price_per_hour", "Prices by instance type."),
+    Key::of::<Address>("endpoint_url", "The address of EC2 and S3, for tests."),
+];
+
+const AT_SITE: &str = "write it in the partition's `sched_options`";
+
+/// What a check cannot set: where things go, under whose role, and what limits the cost.
+pub(crate) const SITE_OPTIONS: &[(&str, &str)] = &[
+    ("bucket", AT_SITE),
+    ("instance_profile", AT_SITE),
+    ("max_keep", AT_SITE),
+    ("price_per_hour", AT_SITE),
+    ("endpoint_url", AT_SITE),
+];
+
+/// The options that a plan reads.
+#[derive(Debug)]
+pub(crate) struct Options {
+    pub region: Region,
+    pub bucket: Bucket,
+    pub subnets: Vec<SubnetId>,
+    pub security_groups: Vec<SecurityGroupId>,
+    pub instance_profile: Option<ProfileName>,
+    pub tags: Tags,
+    pub max_keep: Option<Duration>,
+    pub endpoint_url: Option<Address>,
+}
+
+impl Options {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Every mistake, and every option without which nothing can be launched. `place`: `system:partition`.
+    pub(crate) fn read(options: &Value, place: &str) -> Result<Self, Vec<Diagnostic>> {
+        let mut reader = Reader { options, context: Context::new(Placeholders::Refuse), place };
+        let (region, bucket) = (reader.needed("region", "eu-west-1"), reader.needed("bucket", "s3://BUCKET/PREFIX"));
+        let subnets: Option<Vec<SubnetId>> = reader.needed("subnets", "[subnet-...]");
+        if subnets.as_ref().is_some_and(Vec::is_empty) {
+            reader.missing("subnets", "[subnet-...]");
+        }
+        let (security_groups, instance_profile) = (reader.read("security_groups"), reader.read("instance_profile"));
+        let (tags, max_keep, endpoint_url) = (reader.read("tags"), reader.read("max_keep"), reader.read("endpoint_url"));
+        let mistakes = without_places(reader.context.diagnostics);
+        match (region, bucket, subnets) {
+            (Some(region), Some(bucket), Some(subnets)) if mistakes.is_empty() => Ok(Self {
+                region,
+                bucket,
+                subnets,
+                security_groups: security_groups.unwrap_or_default(),
+                instance_profile,
+                tags: tags.unwrap_or_default(),
+                max_keep,
+                endpoint_url,
+            }),
+            _ => Err(mistakes),
+        }
+    }
+}
+
+struct Reader<'a> {
+    options: &'a Value,
+    context: Context,
+    place: &'a str,
+}
+
+impl Reader<'_> {
+    fn read<T: Decode>(&mut self, key: &str) -> Option<T> {
+        let value = self.options.get(key).filter(|value| !value.is_null())?;
+        T::decode(&Node::from_value(value, Span::default()), &mut self.context)
+    }
+
+    fn needed<T: Decode>(&mut self, key: &str, example: &str) -> Option<T> {
+        if self.options.get(key).is_none_or(Value::is_null) {
+            self.missing(key, example);
+        }
+        self.read(key)
+    }
+
+    fn missing(&mut self, key: &str, example: &str) {
+        let what = format!("the partition {} has no `{key}`, without which nothing starts on EC2", self.place);
+        self.context
+            .push(Diagnostic::general(what).hint(format!("write `sched_options: {{ {key}: {example} }}` in the site file")));
+    }
+}

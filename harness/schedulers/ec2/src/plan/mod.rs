@@ -1,0 +1,225 @@
+//! Planning: a workload as a handle from which any process can launch, find and end its instances. No I/O.
+//!
+//! ```text
+//! offers    what is asked for, in order: market, instance type, subnet
+//! request   the parameters of RunInstances        preview  what `--dry-run` prints
+//! ```
+
+mod offers;
+mod preview;
+mod request;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use offers::{Bought, Offer};
+pub(crate) use preview::preview;
+
+use crate::config::{Bucket, CONFIG, Config, Image, Network, Options, Placement, PlannedVolume};
+use muster_core::job::{
+    handle::JobHandle,
+    scheduler::Job,
+    workload::{Program, Workload},
+};
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, time::Duration};
+
+/// The name of the scheduler.
+pub(crate) const NAME: &str = "ec2";
+
+/// How long a failed instance is kept where nothing says more.
+const KEEP: Duration = Duration::from_mins(30);
+
+/// What an instance gets beyond its time limit and its keep before its own timer ends it: for booting, fetching and saving.
+const GRACE: Duration = Duration::from_mins(15);
+
+/// The most of a check's name that is in a name on EC2.
+const NAME_LIMIT: usize = 40;
+
+/// [`Job::handle`] of a job on EC2.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Handle {
+    pub place: Place,
+    pub bucket: Bucket,
+    /// Where the job's objects are in the bucket, with a slash at the end.
+    pub prefix: String,
+    /// `rfm-NAME-abcdefgh`: the tag `Name`, and the name of a security group or placement group of its own.
+    pub name: String,
+    /// What `ClientToken` begins with: the number of the request follows.
+    pub token: String,
+    pub tags: BTreeMap<String, String>,
+    pub image: Image,
+    pub offers: Vec<Offer>,
+    pub instances: u32,
+    pub volume: PlannedVolume,
+    #[serde(default)]
+    pub security_groups: Vec<String>,
+    #[serde(default)]
+    pub instance_profile: Option<String>,
+    #[serde(default)]
+    pub network: Option<Network>,
+    #[serde(default)]
+    pub placement: Option<Placement>,
+    #[serde(default)]
+    pub capacity_reservation: Option<String>,
+    #[serde(default)]
+    pub threads_per_core: Option<u32>,
+    pub lifetime: Lifetime,
+    pub script: String,
+    /// Variables taken over from the harness' own environment.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
+    #[serde(default)]
+    pub launched: Option<Timestamp>,
+}
+
+/// Where an instance is. Jobs with the same place share one poller.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub region: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_url: Option<String>,
+}
+
+/// How long an instance lives at most, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Lifetime {
+    /// The script's own limit.
+    pub limit: u64,
+    /// How long a failed one is kept.
+    pub keep: u64,
+    /// From the launch to the first sign of life.
+    pub boot: u64,
+}
+
+impl Lifetime {
+    /// Minutes from the start of the agent, after which the instance ends itself whatever happens.
+    pub(crate) fn timer_minutes(self) -> u64 {
+        (self.limit + self.keep + GRACE.as_secs()).div_ceil(60)
+    }
+
+    /// Seconds from the launch, after which anybody may end the instance.
+    pub(crate) fn expires_after(self) -> u64 {
+        self.boot + self.timer_minutes() * 60
+    }
+}
+
+impl Handle {
+    /// Whether the job gets a security group of its own: its instances talk to each other, and the site names none.
+    pub(crate) fn needs_group(&self) -> bool {
+        self.instances > 1 && self.security_groups.is_empty()
+    }
+
+    pub(crate) fn in_cluster(&self) -> bool {
+        self.placement == Some(Placement::Cluster)
+    }
+
+    pub(crate) fn has_efa(&self) -> bool {
+        self.network == Some(Network::Efa)
+    }
+}
+
+/// A workload as a job.
+///
+/// # Errors
+/// Every reason why this workload cannot run here.
+pub(crate) fn planned(workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
+    handle(workload).map(|handle| Job::of(workload, NAME, JobHandle::of(handle)))
+}
+
+/// What a workload creates.
+pub(crate) fn handle(workload: &Workload) -> Result<Handle, Vec<Diagnostic>> {
+    let (mut mistakes, place) = (Vec::new(), workload.case.system_partition());
+    let mut kept = |mut wrong: Vec<Diagnostic>| mistakes.append(&mut wrong);
+    let config = Config::read(workload.own.get(CONFIG).unwrap_or(&Value::Null)).map_err(&mut kept).ok();
+    let options = Options::read(&workload.sched_options, &place).map_err(&mut kept).ok();
+    let script = script(workload).map_err(&mut kept).ok();
+    let limit = limit(workload).map_err(&mut kept).ok();
+    match (config, options, script, limit) {
+        (Some(config), Some(options), Some(script), Some(limit)) => put_together(workload, &config, options, script, limit),
+        _ => Err(mistakes),
+    }
+}
+
+fn put_together(
+    workload: &Workload,
+    config: &Config,
+    options: Options,
+    (script, pass_env): (String, Vec<String>),
+    limit: Duration,
+) -> Result<Handle, Vec<Diagnostic>> {
+    // Both are required, so that a config without them is not read.
+    let (Some(image), Some(types)) = (config.ami.clone(), &config.instance_type) else { return Err(Vec::new()) };
+    let types: Vec<String> = types.iter().map(|name| name.0.clone()).collect();
+    let (identifier, session) = (&workload.identifier, &workload.session);
+    let keep = workload.keep_failed.unwrap_or(KEEP);
+    let name = name(workload);
+    let subnets = options.subnets.into_iter().map(|subnet| subnet.0).collect::<Vec<_>>();
+    let market = config.market.map(|market| market.value).unwrap_or_default();
+    let is_metal = types.iter().any(|name| name.contains(".metal"));
+    let boot = config.boot_timeout.map_or(Duration::from_mins(if is_metal { 25 } else { 10 }), Into::into);
+    Ok(Handle {
+        place: Place { region: options.region.0, endpoint_url: options.endpoint_url.map(|address| address.0) },
+        prefix: options.bucket.key(&format!("{session}/{identifier}/")),
+        bucket: options.bucket,
+        token: format!("rfm-{session}-{identifier}"),
+        tags: tags(workload, &name, options.tags.0),
+        name,
+        image,
+        offers: offers::offers(market, &types, &subnets),
+        instances: workload.num_tasks.max(1),
+        volume: PlannedVolume::from(config.volume.as_ref().unwrap_or(&crate::config::Volume::default())),
+        security_groups: options.security_groups.into_iter().map(|group| group.0).collect(),
+        instance_profile: options.instance_profile.map(|profile| profile.0),
+        network: config.network,
+        placement: config.placement.map(|placement| placement.value),
+        capacity_reservation: config.capacity_reservation.as_ref().map(|reservation| reservation.0.clone()),
+        threads_per_core: config.cpu_options.as_ref().and_then(|options| options.threads_per_core).map(std::num::NonZeroU32::get),
+        lifetime: Lifetime {
+            limit: limit.as_secs(),
+            keep: options.max_keep.map_or(keep, |most| keep.min(most)).as_secs(),
+            boot: boot.as_secs(),
+        },
+        script,
+        pass_env,
+        launched: None,
+    })
+}
+
+fn script(workload: &Workload) -> Result<(String, Vec<String>), Vec<Diagnostic>> {
+    match &workload.program {
+        Program::Script { text, pass_env } => Ok((text.clone(), pass_env.clone())),
+        Program::Container { .. } | Program::Own { .. } => {
+            let mistake = Diagnostic::general(format!("`{}` has no script for the scheduler `ec2`", workload.case));
+            Err(vec![mistake.hint("set `executable` or `command`")])
+        }
+    }
+}
+
+/// Without a limit the timer of an instance would have no end.
+fn limit(workload: &Workload) -> Result<Duration, Vec<Diagnostic>> {
+    workload.limits.run.ok_or_else(|| {
+        let what = format!("`{}` has no time limit, by which an instance ends itself", workload.case);
+        vec![Diagnostic::general(what).hint("write `time_limit`: the instance costs money until it ends")]
+    })
+}
+
+/// `rfm-NAME-abcdefgh`, of letters that are allowed in every name.
+fn name(workload: &Workload) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_.".contains(c) { c } else { '-' };
+    let check: String = workload.case.check.chars().map(plain).take(NAME_LIMIT).collect();
+    format!("rfm-{check}-{}", workload.identifier)
+}
+
+/// By these everything that a job creates is found again. `rfm-expires` joins them with the launch, whose time it depends on.
+fn tags(workload: &Workload, name: &str, of_site: Vec<(String, String)>) -> BTreeMap<String, String> {
+    let ours = [
+        ("Name", name.to_owned()),
+        ("rfm", workload.identifier.to_string()),
+        ("rfm-managed", "true".to_owned()),
+        ("rfm-session", workload.session.to_string()),
+        ("rfm-check", workload.case.check.chars().take(256).collect()),
+    ];
+    of_site.into_iter().chain(ours.map(|(name, value)| (name.to_owned(), value))).collect()
+}
