@@ -56,7 +56,7 @@ pub struct LintArgs {
     /// List all lints
     #[arg(long)]
     pub explain: bool,
-    /// Check files, or folders that are searched for them [default: the paths of -c, else .]
+    /// Check files, or folders that are searched for them; `-`: standard input [default: the paths of -c, else .]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 }

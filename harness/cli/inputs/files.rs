@@ -35,10 +35,15 @@ fn holds_no(option: &str, path: &Path, what: &str) -> anyhow::Error {
 /// # Errors
 /// A path that is neither a file nor a folder with checks. Mistakes within files are diagnostics.
 pub fn checks(paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
+    if paths.iter().any(|path| is_dash(path)) {
+        bail!(
+            "-c -: a report names the files of its checks, so standard input is not read: use a file, or ./- for one of this name"
+        );
+    }
     checks_of("-c", paths, schedulers)
 }
 
-/// The same of paths that another option names.
+/// The same of paths that another option names, where `-` is standard input.
 pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
     if paths.is_empty() {
         let is_there = |path: &str| Path::new(path).exists();
@@ -53,6 +58,10 @@ pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Scheduler
     let mut seen = Seen::default();
     let mut unread = Vec::new();
     for path in paths {
+        if is_dash(path) {
+            loader.add(STDIN_NAME, &text_or_stdin(path).map_err(|cause| unreadable(option, path, cause))?);
+            continue;
+        }
         for file in check_files(option, path)?.into_iter().filter(|file| seen.is_new(file)) {
             match read(&file) {
                 Ok(text) => loader.add(&shown(&file), &text),
@@ -226,6 +235,9 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
 }
 
+/// What it is called where a file has its path.
+pub const STDIN_NAME: &str = "standard input";
+
 /// What standard input held. It is read once, whoever asks again.
 static STDIN: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new();
 
@@ -242,6 +254,11 @@ pub fn bytes_or_stdin(path: &Path) -> io::Result<Vec<u8>> {
         io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes).map_err(|error| (error.kind(), error.to_string()))
     };
     STDIN.get_or_init(read).clone().map_err(|(kind, why)| io::Error::new(kind, why))
+}
+
+/// The text of a file; of `-` that of standard input.
+pub fn text_or_stdin(path: &Path) -> io::Result<String> {
+    String::from_utf8(bytes_or_stdin(path)?).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// The text of a file that the user names, which may be a pipe.

@@ -12,7 +12,7 @@ use muster_text::{
     time::{Date, Timestamp},
     yaml,
 };
-use std::{io, path::Path};
+use std::path::Path;
 
 /// All entries, as they stand on the day of a session.
 pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestamp) -> anyhow::Result<List> {
@@ -24,11 +24,9 @@ pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestam
 }
 
 fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
-    let read = files::bytes_or_stdin(path)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)));
-    let text = read.with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
+    let text = files::text_or_stdin(path).with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
     let mut sources = Sources::default();
-    let name = if is_dash(path) { "standard input".to_owned() } else { path.display().to_string() };
+    let name = if is_dash(path) { files::STDIN_NAME.to_owned() } else { path.display().to_string() };
     let parsed = yaml::parse(sources.add(name, text.as_str()), &text);
     let mut context = Decoding::new(Placeholders::Refuse);
     context.diagnostics = parsed.diagnostics;

@@ -124,6 +124,24 @@ fn lint_reports_place_line_hint_and_name_and_ends_with_1() {
 }
 
 #[test]
+fn lint_reads_standard_input_and_a_session_does_not() {
+    let sandbox = Sandbox::with_check(SUSPECT);
+    let given = |args: &[&str]| {
+        let file = std::fs::File::open(sandbox.path("check.yaml")).expect("it is there");
+        sandbox.ended(&sandbox.command(args).stdin(file).output().expect("runs"))
+    };
+    let lint = given(&["check", "lint", "-"]);
+    assert_eq!((lint.code, &*lint.stderr), (Some(1), ""));
+    assert_eq!(lint.stdout, sandbox.muster(&["check", "lint", "check.yaml"]).stdout.replace("check.yaml:", "standard input:"));
+    let listed = given(&["-c", "-", "-l"]);
+    assert_eq!((listed.code, &*listed.stdout), (Some(2), ""));
+    assert_snapshot!(
+        listed.stderr,
+        @"error: -c -: a report names the files of its checks, so standard input is not read: use a file, or ./- for one of this name"
+    );
+}
+
+#[test]
 fn lint_ends_with_2_where_there_are_mistakes_and_reports_them_too() {
     let sandbox = Sandbox::with_check(&SUSPECT.replace("'x*'", "'x(?=y)'"));
     let lint = sandbox.muster(&["check", "lint", "check.yaml"]);

@@ -1,6 +1,7 @@
 //! `-l`, filters, `--describe`, `--list-tags`, `--dry-run`, `config show`.
 
 use crate::sandbox::Sandbox;
+use serde_json::json;
 
 const STREAM: &str = r#"
 name: stream
@@ -77,6 +78,32 @@ fn tags_and_descriptions_are_filled_in() {
     let described: serde_json::Value = serde_json::from_str(&described.stdout).expect("JSON");
     assert_eq!(described[0]["descr"], "bandwidth of 2048 bytes");
     assert_eq!(described[0]["parameters"]["mode"], "write");
+}
+
+#[test]
+fn a_case_that_will_be_skipped_is_listed_with_the_reason_and_its_description() {
+    let sandbox = Sandbox::with_check(
+        r#"
+name: dot
+descr: a sum of ${{ n }}
+valid_systems: ["*"]
+parameters: { n: [1, 2] }
+executable: echo
+sanity: []
+when:
+  - { if: "n == 2 && partition.name == 'default'", skip: too slow }
+"#,
+    );
+    let listed = |list: &str| sandbox.muster(&["-c", "check.yaml", list]).stdout;
+    for list in ["-lC", "-LC", "-L"] {
+        let text = listed(list);
+        assert!(text.lines().any(|line| line.starts_with("- dot %n=2") && line.ends_with(" (skip: too slow)")), "{text}");
+        assert_eq!(text.matches("(skip: ").count(), 1, "{text}");
+    }
+    assert!(listed("-LC").contains("description:  a sum of 2"), "{}", listed("-LC"));
+    let described: serde_json::Value = serde_json::from_str(&listed("--describe")).expect("JSON");
+    assert_eq!((&described[0]["cases"][0]["skip"], &described[1]["cases"][0]["skip"]), (&json!(null), &json!("too slow")));
+    assert_eq!(described[1]["descr"], "a sum of 2");
 }
 
 #[test]

@@ -224,9 +224,20 @@ fn skipped(case: &TestCase, facts: &LaunchFacts, reason: String) -> Rendered {
             keep_failed: None,
         },
         rules: Rules::default(),
-        about: case.about(),
+        about: About { descr: description(case, facts).unwrap_or_default(), ..case.about() },
         skip: Some(reason),
     }
+}
+
+/// What a case that will not run is about, as far as that is known: its mistakes are nobody's.
+fn description(case: &TestCase, facts: &LaunchFacts) -> Option<String> {
+    let mut ignored = Vec::new();
+    let base = Arc::new(base_scope(case, facts));
+    let (layer, _) = overlaid(case, &base, &mut ignored)?;
+    let mut scope = Scope::under(base);
+    let descr = layer.tree.get("descr")?;
+    layer.variables.evaluate(&mut scope, &case.check.cache, &mut ignored);
+    Some(template::render(descr, &scope, &case.check.cache, &mut ignored)?.text()?.to_owned())
 }
 
 /// A fact that an `assert` or a `value` needs whatever the job prints. What it needs only perhaps shows when the case is

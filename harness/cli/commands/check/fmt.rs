@@ -85,10 +85,10 @@ fn filter(how: How, terminal: Terminal) -> anyhow::Result<u8> {
     let mut text = String::new();
     io::stdin().read_to_string(&mut text).context("standard input cannot be read")?;
     let mut tally = Tally::default();
-    let formatted = tally.take("standard input", &text);
+    let formatted = tally.take(files::STDIN_NAME, &text);
     match (&formatted, how) {
         (_, How::Write) if tally.diagnostics.is_empty() => terminal.print(formatted.as_deref().unwrap_or(&text)),
-        (Some(formatted), How::Diff) => terminal.print(&diff("standard input", &text, formatted, terminal)),
+        (Some(formatted), How::Diff) => terminal.print(&diff(files::STDIN_NAME, &text, formatted, terminal)),
         _ => {}
     }
     Ok(tally.end(how, terminal))

@@ -28,7 +28,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let plan = plan::plan(cli, selection, Purpose::Show, &plan::session_id(), &runtime, terminal)?;
     let Some(plan) = plan else { return Ok(0) };
     let action = &cli.action;
-    let is_detailed = action.list_detailed.is_some() || action.describe;
+    let is_rendered = action.list_detailed.is_some() || action.describe || action.list == Some(Listing::C);
     let paint = Paint { color: terminal.color };
     let cases = &plan.selection.cases;
     let places: HashMap<&CaseName, usize> = if cases.iter().all(|case| case.needs().is_empty()) {
@@ -36,7 +36,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     } else {
         cases.iter().enumerate().map(|(at, case)| (&*case.name, at)).collect()
     };
-    let mut listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_detailed)).collect();
+    let mut listed: Vec<ListedCase> = cases.iter().map(|case| listed(&plan, case, &places, is_rendered)).collect();
     let secrets = secrets::of(cli);
     if !secrets.is_empty() {
         for case in &mut listed {
@@ -73,9 +73,9 @@ fn samples(cases: &[TestCase]) -> Vec<TestCase> {
     cases.iter().filter(|case| seen.insert((&*case.name.check, &*case.name.partition))).cloned().collect()
 }
 
-/// A case as listings want it. What a check says of itself may hold placeholders, so details need rendering.
-fn listed(plan: &Plan, case: &TestCase, places: &HashMap<&CaseName, usize>, is_detailed: bool) -> ListedCase {
-    let rendered = is_detailed.then(|| plan.rendered(case)).flatten();
+/// A case as listings want it. Its details, and whether it will run, need rendering, which takes longer than a list of names.
+fn listed(plan: &Plan, case: &TestCase, places: &HashMap<&CaseName, usize>, is_rendered: bool) -> ListedCase {
+    let rendered = is_rendered.then(|| plan.rendered(case)).flatten();
     // What has its result from an earlier session does not run.
     let need = |need: &Need| {
         let fixture = match &need.binding {
@@ -84,9 +84,11 @@ fn listed(plan: &Plan, case: &TestCase, places: &HashMap<&CaseName, usize>, is_d
         };
         Some(ListedNeed { at: *places.get(&*need.case)?, fixture })
     };
+    let (about, skip) = rendered.map_or_else(|| (case.about(), None), |rendered| (rendered.about, rendered.skip));
     ListedCase {
         name: (*case.name).clone(),
-        about: rendered.map_or_else(|| case.about(), |rendered| rendered.about),
+        about,
+        skip,
         is_fixture: case.is_fixture(),
         needs: case.needs().iter().filter_map(need).collect(),
     }

@@ -18,6 +18,8 @@ pub struct ListedCase {
     pub name: CaseName,
     /// What its check says of itself.
     pub about: About,
+    /// Why it will not run.
+    pub skip: Option<String>,
     /// It runs for others only.
     pub is_fixture: bool,
     pub needs: Vec<ListedNeed>,
@@ -39,6 +41,7 @@ pub fn checks(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
     for group in groups.iter().filter(|group| is_detailed || group.is_root(&needed)) {
         let first = &cases[group.first];
         push_name(&mut text, &first.name.display, first);
+        push_skip(&mut text, group.skip(cases));
         text.push('\n');
         push_needs(&mut text, cases, &group.cases, Places::Left);
         if is_detailed {
@@ -61,6 +64,7 @@ pub fn cases(cases: &[ListedCase], is_detailed: bool, paint: Paint) -> String {
     for (at, case) in cases.iter().enumerate().filter(|(at, _)| is_detailed || !needed[*at]) {
         push_name(&mut text, &case.name.title(), case);
         push_place(&mut text, case);
+        push_skip(&mut text, case.skip.as_deref());
         text.push('\n');
         push_needs(&mut text, cases, &[at], Places::Shown);
         if is_detailed {
@@ -91,13 +95,14 @@ pub fn describe(cases: &[ListedCase]) -> Result<String, RenderError> {
 fn described(group: &Group, cases: &[ListedCase]) -> Value {
     let ListedCase { name, about, is_fixture, .. } = &cases[group.first];
     let case = |at: &usize| {
-        let ListedCase { name, about, .. } = &cases[*at];
+        let ListedCase { name, about, skip, .. } = &cases[*at];
         let mut described = json!({
             "system": name.system,
             "partition": name.partition,
             "environ": name.environ,
             "scheduler": about.scheduler,
             "num_tasks": about.num_tasks,
+            "skip": skip,
         });
         if !name.hidden.is_empty() {
             described["hidden"] = name.hidden.as_str().into();
@@ -131,6 +136,12 @@ impl Group {
     /// Whether some case of it is needed by no other.
     fn is_root(&self, needed: &[bool]) -> bool {
         self.cases.iter().any(|at| !needed[*at])
+    }
+
+    /// Why none of its cases will run.
+    fn skip<'a>(&self, cases: &'a [ListedCase]) -> Option<&'a str> {
+        let are_all = self.cases.iter().all(|at| cases[*at].skip.is_some());
+        cases[self.first].skip.as_deref().filter(|_| are_all)
     }
 }
 
@@ -205,6 +216,13 @@ fn push_place(text: &mut String, case: &ListedCase) {
     let CaseName { system, partition, environ, .. } = &case.name;
     for piece in [" @", &one_line(system), ":", &one_line(partition), "+", &one_line(environ)] {
         text.push_str(piece);
+    }
+}
+
+/// ` (skip: REASON)`
+fn push_skip(text: &mut String, reason: Option<&str>) {
+    if let Some(reason) = reason {
+        let _ = write!(text, " (skip: {})", one_line(reason));
     }
 }
 

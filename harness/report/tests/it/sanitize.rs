@@ -114,7 +114,8 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
     let (results, screen) = (Results::new(session, [case, case]), screen(80));
     let header =
         progress::Header { session, num_checks: 1, stage: &session.host, output: &session.host, database: &session.host };
-    let listed = [ListedCase { name: case.name.clone(), about: case.about.clone(), is_fixture: false, needs: vec![] }];
+    let listed =
+        [ListedCase { name: case.name.clone(), about: case.about.clone(), skip: None, is_fixture: false, needs: vec![] }];
     let stored = [ListedSession { session, state: SessionState::Running, counts: results.counts() }];
     let mut texts = vec![
         progress::header(&header, &screen),

@@ -38,11 +38,11 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// The number of checks with their parameters, without their places.
+    /// The number of checks with their parameters, without their places and copies: as reports count them.
     pub fn num_checks(&self) -> u32 {
         let names = self.attempts.last().map(|result| &result.name).chain(self.names_to_run());
-        let titles: BTreeSet<_> = names.map(CaseName::title).collect();
-        u32::try_from(titles.len()).unwrap_or(u32::MAX)
+        let checks: BTreeSet<_> = names.map(|name| (&*name.display, &*name.hash)).collect();
+        u32::try_from(checks.len()).unwrap_or(u32::MAX)
     }
 
     pub fn remaining(&self) -> BTreeSet<&CaseName> {

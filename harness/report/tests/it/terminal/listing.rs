@@ -12,7 +12,7 @@ fn listed() -> Vec<ListedCase> {
     let of = |environ: &'static str| {
         let chosen = cases().into_iter().filter(move |case| named.contains(&case.name.check.as_str()));
         chosen.map(move |case| {
-            let mut listed = ListedCase { name: case.name, about: case.about, is_fixture: false, needs: vec![] };
+            let mut listed = ListedCase { name: case.name, about: case.about, skip: None, is_fixture: false, needs: vec![] };
             listed.name.environ = environ.into();
             listed
         })
@@ -89,6 +89,27 @@ fn cases_are_listed_with_their_places() {
     - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+cuda-13
     - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+cuda-13
     Concretized 6 test case(s)
+    ");
+}
+
+#[test]
+fn a_case_that_will_not_run_says_why_and_a_check_if_that_is_so_of_all_its_cases() {
+    let mut cases = listed().split_off(3);
+    for at in [0, 1] {
+        cases[at].skip = Some("too slow\nhere".into());
+    }
+    assert_snapshot!(listing::cases(&cases, false, Paint::OFF), @r"
+    [List of matched checks]
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+default (skip: too slow here)
+    - nbody %num_bodies=1024000 /99a18000 @eidf:gpu-service+cuda-13 (skip: too slow here)
+    - nbody %num_bodies=512000 /798275c1 @eidf:gpu-service+cuda-13
+    Concretized 3 test case(s)
+    ");
+    assert_snapshot!(listing::checks(&cases, false, Paint::OFF), @r"
+    [List of matched checks]
+    - nbody %num_bodies=512000 /798275c1
+    - nbody %num_bodies=1024000 /99a18000 (skip: too slow here)
+    Found 2 check(s)
     ");
 }
 
@@ -195,14 +216,16 @@ fn a_description_is_json() {
             "partition": "gpu-service",
             "environ": "default",
             "scheduler": "k8s",
-            "num_tasks": 1
+            "num_tasks": 1,
+            "skip": null
           },
           {
             "system": "eidf",
             "partition": "gpu-service",
             "environ": "cuda-13",
             "scheduler": "k8s",
-            "num_tasks": 1
+            "num_tasks": 1,
+            "skip": null
           }
         ]
       },
@@ -229,7 +252,8 @@ fn a_description_is_json() {
             "partition": "gpu-service",
             "environ": "cuda-13",
             "scheduler": "k8s",
-            "num_tasks": 1
+            "num_tasks": 1,
+            "skip": null
           }
         ]
       }
