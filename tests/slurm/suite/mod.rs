@@ -7,7 +7,7 @@ mod jobs;
 mod sandbox;
 mod sessions;
 
-use faults::{controller, files, limits, nodes, queue, submission};
+use faults::{controller, doubt, files, limits, nodes, queue, submission};
 use jobs::{ends, options, output, shape};
 use sessions::{interruptions, owners, rounds, selection};
 
@@ -23,6 +23,9 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     interruptions::after_a_kill_at_any_step_sweep_leaves_nothing,
     interruptions::an_interrupt_at_any_step_leaves_nothing,
     queue::a_job_that_is_cancelled_before_an_epilog_is_disrupted,
+    doubt::a_program_that_ends_before_its_script_is_told_is_disrupted,
+    doubt::the_accounting_tells_who_ended_a_job_that_still_completes,
+    doubt::a_program_that_ends_because_it_will_be_preempted_is_disrupted,
     options::constraints_of_three_places_hold,
     options::constraints_and_excluded_nodes_of_both_sched_options_hold,
     options::a_hidden_partition_is_used_like_any_other,

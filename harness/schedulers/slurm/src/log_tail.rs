@@ -16,6 +16,8 @@ const MOST: u64 = 16 << 10;
 pub(crate) struct LogTail {
     /// How long the log was.
     pub bytes: u64,
+    /// Slurm says that it has ended the job, or a step of it, and no task has failed before.
+    pub was_ended: bool,
     pub over_memory: Option<OverMemory>,
     pub first_failed: Option<FailedTask>,
 }
@@ -55,16 +57,21 @@ impl LogTail {
 
     fn of(tail: &str) -> Self {
         let lines: Vec<&str> = tail.lines().collect();
+        let first_failed = FailedTask::of(&lines);
+        // Whatever the program has printed when it was told to end.
+        let was_ended = first_failed.is_none() && lines.iter().any(|line| is_cancelled(line));
         // The program's last line may have no end.
         if !lines.last().is_some_and(|last| last.contains("srun: ") || last.contains("slurmstepd")) {
-            return Self::default();
+            return Self { was_ended, ..Self::default() };
         }
-        Self {
-            bytes: 0,
-            over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)),
-            first_failed: FailedTask::of(&lines),
-        }
+        Self { bytes: 0, was_ended, over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)), first_failed }
     }
+}
+
+/// `slurmstepd-n1: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-25T11:34:32 DUE TO PREEMPTION ***`
+fn is_cancelled(line: &str) -> bool {
+    let words = line.split_once("slurmstepd").and_then(|(_, rest)| rest.split_once("error: *** "));
+    words.is_some_and(|(_, what)| (what.starts_with("JOB ") || what.starts_with("STEP ")) && what.contains(" CANCELLED AT "))
 }
 
 impl OverMemory {
@@ -147,6 +154,24 @@ mod tests {
         assert_eq!(LogTail::of(&two).first_failed.map(|task| task.status), Some(9));
         // Of a step that no one ended, srun has the status.
         assert_eq!(LogTail::of("srun: error: n1: task 1: Exited with exit code 7\n").first_failed, None);
+    }
+
+    #[test]
+    fn a_log_says_that_slurm_has_ended_the_job() {
+        let job = "slurmstepd-n1: error: *** JOB 1 ON n1 CANCELLED AT 2026-11-25T11:34:32 DUE TO PREEMPTION ***";
+        let step = "slurmstepd-n2: error: *** STEP 3.0 ON n2 CANCELLED AT 2026-11-25T11:34:37 ***";
+        let failed = "srun: error: n1: task 1: Exited with exit code 7\nsrun: launch/slurm: _step_signal: Terminating StepId=1.0";
+        let rows = [
+            (format!("at work\n{job}\n"), true),
+            (format!("no end of line {step}\nthe program cleans up\n"), true),
+            ("*** JOB 1 ON n1 CANCELLED AT 2026-11-25T11:34:32 ***\n".to_owned(), false),
+            ("slurmstepd: error: *** JOB 7 ON n1 FAILED (non-zero exit code or other failure mode) ***\n".to_owned(), false),
+            // srun has ended the other tasks, for one had failed.
+            (format!("{failed}\n{step}\nsrun: error: n1: task 0: Terminated\n"), false),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(LogTail::of(&text).was_ended, expected, "{text}");
+        }
     }
 
     #[test]

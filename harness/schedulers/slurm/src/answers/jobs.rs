@@ -4,7 +4,7 @@ use super::state::State;
 use muster_text::time::Timestamp;
 
 /// `squeue -o`: the reason is free text, and stands last.
-pub(crate) const QUEUE: &str = "%A|%T|%V|%S|%N|%j|%r";
+pub(crate) const QUEUE: &str = "%A|%T|%V|%S|%e|%N|%j|%r";
 /// `sacct -o`
 pub(crate) const RECORDS: &str = "jobidraw,submit,start,end,state,exitcode,nodelist,jobname";
 
@@ -18,6 +18,8 @@ pub(crate) struct Row {
     pub submitted: Option<Timestamp>,
     /// For a job that waits: when it is expected to start.
     pub started: Option<Timestamp>,
+    /// Of a job that has not ended: when its time limit is over.
+    pub ended: Option<Timestamp>,
     /// A node list.
     pub nodes: String,
     pub name: String,
@@ -36,9 +38,9 @@ pub(crate) fn queue(text: &str) -> Vec<Row> {
     text.lines().filter_map(row).collect()
 }
 
-/// `12|RUNNING|1795331056|1795331057|n[1-2]|rfm-x-abcdefgh|None`
+/// `12|RUNNING|1795331056|1795331057|1795334657|n[1-2]|rfm-x-abcdefgh|None`
 fn row(line: &str) -> Option<Row> {
-    let mut fields = line.splitn(7, '|');
+    let mut fields = line.splitn(8, '|');
     let mut field = || fields.next().map(str::trim);
     let (id, word) = (field()?, field()?);
     Some(Row {
@@ -47,6 +49,7 @@ fn row(line: &str) -> Option<Row> {
         word: word.to_owned(),
         submitted: time(field()?),
         started: time(field()?),
+        ended: time(field()?),
         nodes: field()?.to_owned(),
         name: field()?.to_owned(),
         reason: field()?.to_owned(),
@@ -109,14 +112,19 @@ fn record(line: &str) -> Option<Record> {
 pub(crate) fn shown(text: &str) -> Option<Record> {
     let line = text.lines().find(|line| line.contains("JobId="))?;
     let value = |key: &str| words(line).find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
-    let word = value("JobState")?;
+    let started = value("StartTime").and_then(time);
+    // One that ends while it has grace keeps the state of its script. The time may be that of an earlier start.
+    let is_preempted = value("PreemptTime").and_then(time).zip(started).is_some_and(|(preempted, started)| preempted >= started);
+    let said = value("JobState")?;
+    let has_ended = matches!(State::of(said), State::Completing | State::Completed | State::Failed);
+    let word = if is_preempted && has_ended { "PREEMPTED" } else { said };
     Some(Record {
         id: value("JobId")?.to_owned(),
         name: value("JobName").unwrap_or_default().to_owned(),
         state: State::of(word),
         word: word.to_owned(),
         submitted: value("SubmitTime").and_then(time),
-        started: value("StartTime").and_then(time),
+        started,
         ended: value("EndTime").and_then(time),
         exit: value("ExitCode").and_then(exit),
         nodes: value("NodeList").unwrap_or_default().to_owned(),
@@ -146,8 +154,8 @@ mod tests {
 
     #[test]
     fn a_row_has_its_reason_last_whatever_that_holds() {
-        let text = "12|RUNNING|1795331056|1795331057|n[1-2]|rfm-x-abcdefgh|None\n\
-                    13|PENDING|1795331056|N/A||rfm-y-abcdefgi|Nodes required for job are DOWN, a|b\n\
+        let text = "12|RUNNING|1795331056|1795331057|1795334657|n[1-2]|rfm-x-abcdefgh|None\n\
+                    13|PENDING|1795331056|N/A|N/A||rfm-y-abcdefgi|Nodes required for job are DOWN, a|b\n\
                     broken\n";
         let rows = queue(text);
         assert_eq!(rows.len(), 2);
@@ -175,5 +183,17 @@ mod tests {
             (shown.state, shown.exit, &*shown.reason, &*shown.nodes),
             (State::Failed, Some((0, 53)), "NonZeroExitCode", "n1")
         );
+    }
+
+    #[test]
+    fn a_job_that_ends_while_it_has_grace_was_preempted() {
+        let state = |state: &str, started: &str, preempted: &str| {
+            let line = format!("JobId=14 JobName=rfm-z-abcdefgj JobState={state} StartTime={started} PreemptTime={preempted}\n");
+            super::shown(&line).unwrap().state
+        };
+        assert_eq!(state("COMPLETED", "1795331058", "1795331060"), State::Preempted);
+        assert_eq!(state("RUNNING", "1795331058", "1795331060"), State::Running, "it has grace");
+        assert_eq!(state("COMPLETED", "1795331058", "1795331050"), State::Completed, "that was an earlier start");
+        assert_eq!(state("COMPLETED", "1795331058", "None"), State::Completed);
     }
 }

@@ -57,6 +57,11 @@ impl State {
         !matches!(self, Self::Pending | Self::Starting | Self::Running | Self::Suspended | Self::Completing)
     }
 
+    /// Its processes were ended, whatever their status is.
+    pub(crate) fn is_taken_away(self) -> bool {
+        matches!(self, Self::Preempted | Self::NodeLost | Self::Cancelled)
+    }
+
     /// Slurm may run it again, if it is allowed to.
     pub(crate) fn may_be_requeued(self) -> bool {
         matches!(self, Self::Preempted | Self::NodeLost)

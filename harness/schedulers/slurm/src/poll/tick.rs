@@ -234,11 +234,18 @@ impl Cluster {
             let handle = job.handle();
             let is_it = |record: &&Record| record.name == handle.name && handle.id.as_ref().is_none_or(|id| *id == record.id);
             let mut record = answered.iter().find(is_it).filter(|record| record.state.is_final()).cloned();
-            let ask_controller = !self.known_config().accounting || job.memory.lock().asked >= PATIENCE;
-            if let (None, Some(id), true) = (&record, &handle.id, ask_controller) {
+            let asks_controller = {
+                let memory = job.memory.lock();
+                let is_away = !self.known_config().accounting || memory.asked >= PATIENCE;
+                // The accounting does not know that a job has ended by itself because it was about to be preempted.
+                record.as_ref().map_or(is_away, |record| memory.log_tail.was_ended && !record.state.is_taken_away())
+            };
+            if let (true, Some(id)) = (asks_controller, &handle.id) {
                 // It remembers what it has listed.
-                record = self.answer("scontrol", &["-o", "show", "job", id]).await.ok().and_then(|text| shown(&text));
-                record = record.filter(|record| record.name == handle.name && record.state.is_final());
+                let shown = self.answer("scontrol", &["-o", "show", "job", id]).await.ok().and_then(|text| shown(&text));
+                let shown = shown.filter(|shown| shown.name == handle.name && shown.state.is_final());
+                let knows_more = |shown: &Record| record.is_none() || shown.state.is_taken_away();
+                record = shown.filter(knows_more).or(record);
             }
             if let Some(record) = &mut record
                 && let Some(uid) = record.word.strip_prefix("CANCELLED by ")
@@ -283,7 +290,7 @@ fn before(at: Timestamp, by: Duration) -> Timestamp {
 impl Memory {
     /// What its script has left was read, with the log to the end that the script has seen.
     fn has_all_files(&self) -> bool {
-        self.exit.as_ref().is_some_and(|exit| !exit.is_doubtful() || exit.has_log_of(self.log_tail.bytes))
+        self.exit.as_ref().is_some_and(|exit| exit.has_log_of(self.log_tail.bytes))
     }
 
     fn is_due(&self) -> bool {
@@ -296,12 +303,14 @@ impl Memory {
         match row {
             Some(row) => {
                 let was = self.last.as_ref().map(|last| last.state);
-                if !row.state.is_final() {
+                let completes = row.state == State::Completing;
+                self.completing_since = completes.then(|| self.completing_since.unwrap_or(now));
+                if completes {
+                    self.over_since = None;
+                } else if !row.state.is_final() {
                     (self.over_since, self.ask_at, self.asked, self.record) = (None, None, 0, None);
                     // A file of an earlier start: Slurm has started the job again.
-                    if row.state != State::Completing {
-                        (self.exit, self.log_tail) = (None, LogTail::default());
-                    }
+                    (self.exit, self.log_tail) = (None, LogTail::default());
                 } else if was != Some(row.state) || self.over_since.is_none() {
                     self.over_since = Some(now);
                 }
@@ -331,12 +340,11 @@ impl Memory {
             record: self.record.as_ref(),
             exit: self.exit.as_ref(),
             is_ending: job.is_ending(),
-            over_memory: self.log_tail.over_memory,
-            first_failed: self.log_tail.first_failed.as_ref(),
-            log_bytes: self.log_tail.bytes,
+            log_tail: &self.log_tail,
             runner: self.runner,
             age,
             over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            completing_for: self.completing_since.map_or(Duration::ZERO, |since| since.elapsed()),
             accounting,
             suspended: self.suspended,
             now,

@@ -54,6 +54,8 @@ pub(super) struct Memory {
     pub last: Option<Row>,
     /// Since when it is not listed, or in its last state.
     pub over_since: Option<Instant>,
+    /// Since when it is listed as COMPLETING.
+    pub completing_since: Option<Instant>,
     pub record: Option<Record>,
     pub exit: Option<ExitFile>,
     pub log_tail: LogTail,
@@ -77,6 +79,7 @@ impl Tracked {
             since: Instant::now(),
             last: None,
             over_since: None,
+            completing_since: None,
             record: None,
             exit: None,
             log_tail: LogTail::default(),

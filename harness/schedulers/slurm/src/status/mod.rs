@@ -4,7 +4,8 @@
 //! who took it away    Slurm's state: from squeue while it lists the job, else from the accounting or the controller
 //! how it ended        the exit file in the stage folder; the state alone is not enough for a pass
 //! ```
-//! The exit file comes first: it is there where accounting is off, and before it where accounting is late.
+//! The exit file is there where accounting is off, and before it where accounting is late. But it is not enough alone, either: a
+//! program that Slurm ends may end with 0, and its script may not have seen why.
 
 mod pending;
 
@@ -16,7 +17,7 @@ use crate::{
         jobs::{Record, Row},
     },
     files::{ExitFile, SECTION},
-    log_tail::{FailedTask, OverMemory},
+    log_tail::LogTail,
     plan::Handle,
 };
 use muster_core::{
@@ -40,8 +41,12 @@ const NOT_GONE: Duration = Duration::from_secs(30);
 const REQUEUED: Duration = Duration::from_secs(30);
 /// How long it is asked who took a job away.
 const WHO: Duration = Duration::from_secs(10);
-/// How long a job is looked for that nobody knows.
+/// How long a job is looked for that nobody knows, and how long an epilogue is waited for.
 const UNKNOWN: Duration = Duration::from_mins(5);
+/// An epilogue of so long is not waited for where the accounting can be asked.
+const EPILOGUE: Duration = Duration::from_secs(10);
+/// So much later than its script a job has to be taken away if the script's status is to count. Clocks of machines differ.
+const APART: Duration = Duration::from_secs(30);
 /// Slurm's times are whole seconds.
 const ROUNDED: Duration = Duration::from_secs(1);
 /// What Slurm reports if a node could not enter the folder of a job, or open its log.
@@ -60,17 +65,15 @@ pub(crate) struct Facts<'a> {
     pub exit: Option<&'a ExitFile>,
     /// Its cleanup has begun.
     pub is_ending: bool,
-    /// What its log says of memory.
-    pub over_memory: Option<OverMemory>,
-    pub first_failed: Option<&'a FailedTask>,
-    /// How much of its log was there then.
-    pub log_bytes: u64,
+    pub log_tail: &'a LogTail,
     /// Since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
     /// Since its launch.
     pub age: Duration,
     /// How long it has not been listed, or has been in its last state.
     pub over_for: Duration,
+    /// How long it has been listed as COMPLETING.
+    pub completing_for: Duration,
     pub accounting: bool,
     /// How long it was suspended.
     pub suspended: Duration,
@@ -98,24 +101,35 @@ pub(crate) fn judge(facts: &Facts<'_>) -> Verdict {
         State::Pending => Verdict::Waits,
         State::Starting => Verdict::Status(JobStatus::Pending { why: "its nodes are being started".to_owned() }, false),
         State::Running | State::Suspended => facts.running(),
-        State::Completing => match facts.exit {
-            Some(exit) if facts.is_certain(exit) && exit.signalled => Verdict::Status(facts.unexplained(), false),
-            Some(exit) if facts.is_certain(exit) => {
-                Verdict::Status(facts.ended(Exit::Code(exit.status), None, Vec::new()), false)
-            }
-            _ => facts.running(),
-        },
+        State::Completing => facts.completing(),
         state => facts.over(state),
     }
 }
 
 impl Facts<'_> {
-    /// Whether the exit file says how a job ended whose final state is not known yet.
+    /// Its processes end, or its epilogue runs. Whether Slurm has ended them shows with the final state.
     ///
-    /// Slurm ends the script of a job that it takes away, and names the reason only with the final state, after the epilog. An
-    /// epilog that never ends hides no result for ever.
-    fn is_certain(&self, exit: &ExitFile) -> bool {
-        !exit.is_doubtful() || exit.ended.is_none_or(|ended| self.now.since(ended.plus(self.behind())) > UNKNOWN)
+    /// The accounting knows that before the epilogue is over. One that never ends hides no result for ever.
+    fn completing(&self) -> Verdict {
+        let Some(exit) = self.exit else { return self.running() };
+        let verdict = match self.record.filter(|record| record.state.is_final()) {
+            Some(record) => self.over(record.state),
+            None if exit.ended.is_none_or(|ended| self.now.since(ended.plus(self.behind())) > UNKNOWN) => self.untold(exit),
+            None if self.accounting && self.completing_for >= EPILOGUE => Verdict::Ask,
+            None => self.running(),
+        };
+        match verdict {
+            Verdict::Status(status, _) => Verdict::Status(status, false),
+            other => other,
+        }
+    }
+
+    /// Nobody says how it ended, and its script has left a status.
+    fn untold(&self, exit: &ExitFile) -> Verdict {
+        if exit.signalled || self.log_tail.was_ended {
+            return Verdict::Status(self.unexplained(), true);
+        }
+        self.over(State::Completed)
     }
 
     fn running(&self) -> Verdict {
@@ -134,20 +148,16 @@ impl Facts<'_> {
             let waits = may_be_requeued(record.state) && self.over_for < REQUEUED;
             return if waits { Verdict::Same } else { self.over(record.state) };
         }
-        // Slurm may have ended the script: then that is what to say.
-        let is_doubtful = ExitFile::is_doubtful;
-        match self.exit {
-            Some(exit) if is_doubtful(exit) && self.accounting && self.over_memory.is_none() && self.over_for < WHO => {
+        let last = self.last.filter(|last| last.state.is_final());
+        if let Some(exit) = self.exit {
+            // Slurm may have ended the script: then that is what to say.
+            let is_open = last.is_none() || exit.is_doubtful();
+            if is_open && self.accounting && self.log_tail.over_memory.is_none() && self.over_for < WHO {
                 return Verdict::Ask;
             }
-            Some(exit) if !is_doubtful(exit) => return self.over(State::Completed),
-            Some(exit) if exit.signalled && self.last.is_none_or(|last| !last.state.is_final()) => {
-                return Verdict::Status(self.unexplained(), true);
-            }
-            Some(_) => return self.over(self.last.map_or(State::Completed, |row| row.state)),
-            None => {}
+            return last.map_or_else(|| self.untold(exit), |last| self.over(last.state));
         }
-        if let Some(last) = self.last.filter(|last| last.state.is_final()) {
+        if let Some(last) = last {
             let waits = may_be_requeued(last.state) && self.over_for < REQUEUED;
             return if waits { Verdict::Same } else { self.over(last.state) };
         }
@@ -179,6 +189,12 @@ impl Facts<'_> {
         }
         let is_late = self.over_for >= self.handle.policy.file_latency;
         let status = self.exit.map(|exit| exit.status);
+        // It ended because it was about to be preempted: only the controller knows that.
+        let state = self.record.filter(|record| record.state == State::Preempted).map_or(state, |record| record.state);
+        let may_be_preempted = matches!(state, State::Completed | State::Failed) && self.log_tail.was_ended;
+        if may_be_preempted && self.record.is_none() && self.over_for < WHO {
+            return Verdict::Ask;
+        }
         let done = |status| Verdict::Status(status, true);
         let gone = |why, cause| done(JobStatus::Gone { why, cause });
         match (state, status) {
@@ -194,14 +210,8 @@ impl Facts<'_> {
                 let ending = self.ending(Exit::Unknown, Some(cause), vec![]);
                 done(JobStatus::Ended(Ending { limit: Some(Clock::Pending), ..ending }))
             }
-            (State::NodeLost | State::Preempted | State::Cancelled, Some(status))
-                if self.exit.is_some_and(|exit| !exit.is_doubtful()) =>
-            {
-                let what = match state {
-                    State::Preempted => "Slurm preempted the job",
-                    State::Cancelled => "the job was cancelled",
-                    _ => "a node was lost",
-                };
+            (State::NodeLost | State::Cancelled, Some(status)) if self.had_ended_before() => {
+                let what = if state == State::Cancelled { "the job was cancelled" } else { "a node was lost" };
                 // Of what Muster has cancelled itself nobody has to be told.
                 let note = (!self.is_ending).then(|| format!("{what} after its script ended"));
                 done(self.ended(Exit::Code(status), None, note.into_iter().collect()))
@@ -213,7 +223,7 @@ impl Facts<'_> {
             (State::Cancelled, _) if self.by_whom().is_none() && self.may_be_told_by_whom() => Verdict::Ask,
             (State::Cancelled, _) => gone(Disruption::Deleted, self.cancelled()),
             // Killed, or ended by srun together with a task that was.
-            (_, None | Some(137 | 143)) if self.over_memory.is_some() => done(self.out_of_memory()),
+            (_, None | Some(137 | 143)) if self.log_tail.over_memory.is_some() => done(self.out_of_memory()),
             // The log says what the signal was, and a file server may show its end later.
             (_, Some(status)) if is_signal(status) && !is_late && !self.has_whole_log() => Verdict::Same,
             (_, Some(status)) => done(self.with_status(status)),
@@ -232,10 +242,19 @@ impl Facts<'_> {
         }
     }
 
+    /// Whether its script had ended when it was taken away. A program may end with 0 because it is told to end, and its script not
+    /// have seen that: only the times show it. What Muster has cancelled had ended, or is not judged.
+    fn had_ended_before(&self) -> bool {
+        let Some(exit) = self.exit.filter(|exit| !exit.is_doubtful()) else { return false };
+        let listed = self.row.or(self.last).filter(|row| row.state.is_final()).and_then(|row| row.ended);
+        let taken = listed.or_else(|| self.record?.ended);
+        self.is_ending || exit.ended.zip(taken).is_some_and(|(ended, taken)| taken.since(ended) >= APART)
+    }
+
     /// Slurm killed it. Without cgroups the state does not say so, but the log does.
     fn out_of_memory(&self) -> JobStatus {
         let exit = self.exit.map(|exit| exit.status).filter(|status| *status != 0).map_or(Exit::Signal(9), Exit::Code);
-        let how = match (self.over_memory, &self.handle.memory) {
+        let how = match (self.log_tail.over_memory, &self.handle.memory) {
             (Some(over), _) => format!("used {} MiB, and may use {} MiB", over.used >> 20, over.allowed >> 20),
             (None, Some(asked)) => format!("used more memory than it asked for: {asked}"),
             (None, None) => "used more memory than it may use".to_owned(),
@@ -245,7 +264,8 @@ impl Facts<'_> {
 
     /// Where srun has ended the tasks that were left, its status is theirs: that of a signal, which says nothing.
     fn with_status(&self, status: i32) -> JobStatus {
-        match self.first_failed.filter(|task| is_signal(status) && task.others.contains(&status)) {
+        let first = self.log_tail.first_failed.as_ref().filter(|task| is_signal(status) && task.others.contains(&status));
+        match first {
             Some(first) => {
                 self.ended(Exit::Code(first.status), None, vec![format!("{}; srun ended the other tasks", first.what)])
             }
@@ -254,7 +274,7 @@ impl Facts<'_> {
     }
 
     fn has_whole_log(&self) -> bool {
-        self.exit.is_none_or(|exit| exit.has_log_of(self.log_bytes))
+        self.exit.is_none_or(|exit| exit.has_log_of(self.log_tail.bytes))
     }
 
     /// FAILED, and no exit file: its script was killed, or never started.

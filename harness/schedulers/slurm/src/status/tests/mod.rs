@@ -1,9 +1,14 @@
-//! The table of states and exit files: what each pair is as a status.
+//! The table of states and exit files: what each pair is as a status. `doubt`: whether a status is that of a program which ran to its end.
+
+mod doubt;
 
 use super::*;
+use crate::log_tail::{FailedTask, OverMemory};
 
 const DAY: i64 = 86_400_000_000;
 const SECOND: Duration = Duration::from_secs(1);
+/// The log says nothing of the end.
+const SILENT: &LogTail = &LogTail { bytes: 1, was_ended: false, over_memory: None, first_failed: None };
 
 fn row(word: &str) -> Row {
     Row {
@@ -12,6 +17,7 @@ fn row(word: &str) -> Row {
         word: word.to_owned(),
         submitted: Some(Timestamp(DAY)),
         started: Some(Timestamp(DAY + 1)),
+        ended: Some(Timestamp(DAY + 9)),
         nodes: "n[1-2]".to_owned(),
         name: "rfm-x-aotugiob".to_owned(),
         reason: String::new(),
@@ -63,7 +69,7 @@ fn verdict(given: &Given) -> Verdict {
         last: last.as_ref().or(listed.as_ref()),
         record: record.as_ref(),
         exit: exit.as_ref(),
-        over_memory: given.over_memory,
+        log_tail: &LogTail { over_memory: given.over_memory, ..SILENT.clone() },
         age: SECOND * u32::try_from(given.age.max(given.over_for)).unwrap(),
         over_for: Duration::from_secs(given.over_for),
         accounting: !given.no_accounting,
@@ -81,12 +87,11 @@ fn facts(handle: &Handle) -> Facts<'_> {
         record: None,
         exit: None,
         is_ending: false,
-        over_memory: None,
-        first_failed: None,
-        log_bytes: 1,
+        log_tail: SILENT,
         runner: None,
         age: SECOND,
         over_for: SECOND,
+        completing_for: Duration::ZERO,
         accounting: true,
         suspended: Duration::ZERO,
         now: Timestamp(2 * DAY),
@@ -127,8 +132,8 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ("RUNNING", None, 0, "running on n1+n2"),
         ("RUNNING", Some(0), 0, "running on n1+n2"),
         ("COMPLETING", None, 0, "running on n1+n2"),
+        // Its epilogue never ends.
         ("COMPLETING", Some(0), 0, "exit status 0 on n1+n2"),
-        ("COMPLETING", Some(3), 0, "exit status 3 on n1+n2"),
         ("COMPLETED", Some(0), 0, "over: exit status 0 on n1+n2"),
         ("COMPLETED", Some(3), 0, "over: exit status 3 on n1+n2"),
         ("COMPLETED", None, 1, "Same"),
@@ -160,10 +165,10 @@ fn what_the_queue_lists_is_what_the_job_is() {
         ),
         ("PREEMPTED", None, 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
         ("PREEMPTED", Some(143), 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
-        ("PREEMPTED", Some(0), 0, "over: exit status 0 on n1+n2Slurm preempted the job after its script ended"),
-        ("CANCELLED", Some(3), 0, "over: exit status 3 on n1+n2the job was cancelled after its script ended"),
+        ("PREEMPTED", Some(0), 0, "over: gone preempted: PREEMPTED by a job of higher priority on n1 and 1 more"),
+        ("CANCELLED", Some(3), 10, "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more"),
         ("NODE_FAIL", None, 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
-        ("NODE_FAIL", Some(2), 0, "over: exit status 2 on n1+n2a node was lost after its script ended"),
+        ("NODE_FAIL", Some(2), 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
         ("NODE_FAIL", Some(143), 0, "over: gone node: NODE_FAIL: a node was lost on n1 and 1 more"),
         ("CANCELLED", None, 0, "Ask"),
         ("CANCELLED", None, 10, "over: gone deleted: CANCELLED: job 12 was cancelled on n1 and 1 more"),
@@ -180,8 +185,11 @@ fn a_job_that_is_not_listed_is_not_gone_at_once() {
     let rows = [
         (known(None, None, 1, 1), "not seen"),
         (known(None, None, 11, 11), "Ask"),
-        (known(None, Some(0), 1, 1), "over: exit status 0 on n1"),
-        (known(Some("RUNNING"), Some(0), 30, 0), "over: exit status 0 on n1+n2"),
+        (known(None, Some(0), 1, 1), "Ask"),
+        (known(Some("RUNNING"), Some(0), 30, 0), "Ask"),
+        (known(Some("COMPLETED"), Some(0), 30, 0), "over: exit status 0 on n1+n2"),
+        // The accounting does not answer, and the log has no word of Slurm's.
+        (known(None, Some(0), 11, 10), "over: exit status 0 on n1"),
         (known(Some("RUNNING"), Some(143), 30, 1), "Ask"),
         (known(Some("RUNNING"), Some(143), 30, 10), "over: exit status 143 on n1+n2"),
         (known(Some("RUNNING"), None, 30, 1), "Ask"),
@@ -190,6 +198,8 @@ fn a_job_that_is_not_listed_is_not_gone_at_once() {
     for (given, expected) in rows {
         assert_eq!(line(&given), expected);
     }
+    let done = Given { last: Some("RUNNING"), exit: Some(0), no_accounting: true, ..Given::default() };
+    assert_eq!(line(&done), "over: exit status 0 on n1+n2");
     let without = |over_for| Given { last: Some("RUNNING"), age: 999, over_for, no_accounting: true, ..Given::default() };
     assert_eq!(line(&without(59)), "Same");
     assert!(line(&without(60)).starts_with("over: gone deleted: job 12 left the queue without an exit status"));
@@ -236,13 +246,14 @@ fn the_accounting_says_who_took_a_job_away() {
     };
     assert!(matches!(judge(&cancelled), Verdict::Status(JobStatus::Gone { .. }, true)), "Muster has cancelled it itself");
     let first = FailedTask { what: "task 1 on n1: Exited with exit code 7".to_owned(), status: 7, others: vec![143] };
+    let log_tail = LogTail { first_failed: Some(first), ..SILENT.clone() };
     let of_step =
         (row("FAILED"), record("FAILED", (143, 0)), exit(143), Handle { id: Some("12".to_owned()), ..Handle::default() });
     let failed = Facts {
         row: Some(&of_step.0),
         record: Some(&of_step.1),
         exit: Some(&of_step.2),
-        first_failed: Some(&first),
+        log_tail: &log_tail,
         ..facts(&of_step.3)
     };
     let Verdict::Status(JobStatus::Ended(ending), true) = judge(&failed) else { panic!("an end") };
@@ -281,58 +292,8 @@ fn without_cgroups_the_log_says_that_memory_was_over() {
     assert_eq!(line(&vanished), format!("over: exit status 137 on n1+n2; {over}"), "nobody has to be asked");
 }
 
-#[test]
-fn a_script_that_was_signalled_ends_as_slurm_says() {
-    let said = |word: &str, status: i32, signalled: bool, minutes: i64, no_accounting: bool| {
-        let ended = Some(Timestamp(2 * DAY - minutes * 60_000_000));
-        let (exit, row) = (ExitFile { ended, signalled, ..exit(status) }, row(word));
-        let handle = Handle::default();
-        match judge(&Facts { row: Some(&row), exit: Some(&exit), accounting: !no_accounting, ..facts(&handle) }) {
-            Verdict::Status(JobStatus::Running { has_ended: true, .. }, _) => "awaited".to_owned(),
-            Verdict::Status(JobStatus::Ended(Ending { exits, .. }), _) => exits[0].exit.to_string(),
-            Verdict::Status(JobStatus::Gone { why, .. }, _) => why.to_string(),
-            other => format!("{other:?}"),
-        }
-    };
-    let rows = [
-        // The state that names the reason comes after the epilog.
-        (said("COMPLETING", 143, true, 1, false), "awaited"),
-        (said("COMPLETING", 137, false, 1, false), "awaited"),
-        (said("COMPLETING", 0, true, 1, false), "awaited"),
-        (said("COMPLETING", 143, true, 6, false), "deleted"),
-        (said("COMPLETING", 137, false, 6, false), "exit status 137"),
-        (said("PREEMPTED", 143, true, 1, false), "preempted"),
-        (said("NODE_FAIL", 0, true, 1, false), "node"),
-        (said("CANCELLED", 0, true, 1, true), "deleted"),
-        (said("CANCELLED", 0, false, 1, true), "exit status 0"),
-        (said("COMPLETED", 0, true, 1, false), "exit status 0"),
-        (said("FAILED", 143, true, 1, false), "exit status 143"),
-    ];
-    for (said, expected) in rows {
-        assert_eq!(said, expected);
-    }
-}
-
-#[test]
-fn a_script_that_was_signalled_does_not_pass_because_its_last_state_was_missed() {
-    let handle = Handle { id: Some("12".to_owned()), ..Handle::default() };
-    let vanished = |last: &str, signalled, accounting, over_for| {
-        let (exit, last) = (ExitFile { signalled, ..exit(0) }, row(last));
-        let facts = Facts { last: Some(&last), exit: Some(&exit), accounting, over_for, ..facts(&handle) };
-        match judge(&facts) {
-            Verdict::Status(JobStatus::Gone { cause, .. }, true) => cause,
-            Verdict::Status(JobStatus::Ended(ending), true) => ending.exits[0].exit.to_string(),
-            other => format!("{other:?}"),
-        }
-    };
-    let unexplained = "a signal ended the script of job 12 on n1 and 1 more, and its last state was not seen";
-    assert_eq!(vanished("COMPLETING", true, false, SECOND), unexplained);
-    assert_eq!(vanished("COMPLETING", true, true, SECOND), "Ask");
-    assert_eq!(vanished("COMPLETING", true, true, SECOND * 10), unexplained);
-    assert_eq!(vanished("COMPLETED", true, false, SECOND), "exit status 0");
-    assert_eq!(vanished("COMPLETING", false, false, SECOND), "exit status 0");
-}
-
+/// A program may end with 0 because it is told to end, before its script is told.
+/// A job that is about to be preempted has some time: one that ends within it keeps the state of its script.
 #[test]
 fn of_a_job_that_is_cleaned_up_no_exit_file_is_waited_for() {
     let handle = Handle::default();
