@@ -7,6 +7,7 @@
 //! rules       how a case is judged: sanity, performance variables, references
 //! result      how cases and sessions ended
 //! live        how far the cases of a session are that runs
+//! night       to which night a session belongs
 //! probe       what `muster doctor` asks and finds
 //! judge       Stdout, Rules -> Judgement
 //! query       questions to stored results, and what answers are made of
@@ -21,6 +22,7 @@ pub mod job;
 pub mod judge;
 pub mod launcher;
 pub mod live;
+pub mod night;
 pub mod probe;
 pub mod query;
 pub mod result;

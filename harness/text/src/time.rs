@@ -1,6 +1,9 @@
 //! Points in time and durations, as data. Nothing here reads a clock.
 
-use jiff::{civil, tz::Offset};
+use jiff::{
+    civil,
+    tz::{self, Offset},
+};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
@@ -30,7 +33,7 @@ impl Timestamp {
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// A day of the calendar, UTC.
+/// A day of the calendar; of a point in time that of UTC, unless a zone is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Date(civil::Date);
@@ -53,6 +56,17 @@ impl Date {
         midnight.map_or(0, |at| at.as_microsecond().div_euclid(DAY))
     }
 
+    /// So many days later, or earlier.
+    #[must_use]
+    pub fn plus_days(self, days: i64) -> Self {
+        Self::of_days(self.days().saturating_add(days))
+    }
+
+    /// `Tue 17 Nov 2026`
+    pub fn spoken(self) -> String {
+        self.0.strftime("%a %-d %b %Y").to_string()
+    }
+
     /// Reads `2026-12-31`.
     ///
     /// # Errors
@@ -64,6 +78,69 @@ impl Date {
         let is_plain =
             day.split('-').map(str::len).eq([4, 2, 2]) && day.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
         day.parse().ok().filter(|_| is_plain).map(Self).ok_or_else(wrong)
+    }
+}
+
+/// A time zone of the IANA database that is part of the program: the same rules on every machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(tz::TimeZone);
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self(tz::TimeZone::UTC)
+    }
+}
+
+impl Zone {
+    /// Finds `Europe/London`.
+    ///
+    /// # Errors
+    /// A lower-case fragment that says that there is none.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let zone = tz::TimeZoneDatabase::bundled().get(name);
+        zone.map(Self).map_err(|_| format!("`{name}` is not a time zone: write UTC, or its name as in Europe/London"))
+    }
+
+    pub fn name(&self) -> &str {
+        self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// The day that a clock there shows.
+    pub fn date(&self, at: Timestamp) -> Date {
+        let edge = if at.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        Date(self.0.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
+    }
+
+    /// When a clock there shows this time. Of a time that it shows twice the first, of one that it leaves out the moment after.
+    pub fn at(&self, date: Date, time: TimeOfDay) -> Timestamp {
+        let there = self.0.to_ambiguous_zoned(date.0.to_datetime(time.0)).compatible();
+        let edge = if date.days() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+        Timestamp(there.map_or(edge, |there| there.timestamp()).as_microsecond())
+    }
+}
+
+/// What a clock shows: `18:30`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeOfDay(civil::Time);
+
+impl TimeOfDay {
+    pub const NOON: Self = Self(civil::time(12, 0, 0, 0));
+
+    /// Reads `18:30`.
+    ///
+    /// # Errors
+    /// A lower-case fragment that says what is wrong with `text`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number = |text: &str| (text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok());
+        let parts = text.split_once(':').and_then(|(hour, minute)| Some((number(hour)??, number(minute)??)));
+        let time = parts.and_then(|(hour, minute)| civil::Time::new(hour, minute, 0, 0).ok());
+        time.map(Self).ok_or_else(|| format!("`{text}` is not a time of day: write HOUR:MINUTE, as in 12:00"))
+    }
+}
+
+impl fmt::Display for TimeOfDay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02}:{:02}", self.0.hour(), self.0.minute())
     }
 }
 
@@ -165,6 +242,35 @@ mod tests {
             assert!(Date::parse(text).is_err(), "{text}");
         }
         assert!(Date::parse("2026-12-31") < Date::parse("2027-01-01"));
+    }
+
+    #[test]
+    fn a_day_has_a_next_one_and_is_written_for_people() {
+        assert_eq!(Date::of_days(20_818).plus_days(1).to_string(), "2027-01-01");
+        assert_eq!(Date::of_days(20_774).spoken(), "Tue 17 Nov 2026");
+        assert_eq!(Date::of_days(i64::MAX).days(), Date::of_days(i64::MAX - 1).days());
+    }
+
+    #[test]
+    fn a_zone_has_a_name_and_tells_the_day_and_the_time() {
+        let london = Zone::parse("Europe/London").unwrap();
+        assert_eq!((london.name(), Zone::default().name()), ("Europe/London", "UTC"));
+        insta::assert_snapshot!(Zone::parse("Europe/Londn").unwrap_err(), @"`Europe/Londn` is not a time zone: write UTC, or its name as in Europe/London");
+        let summer = Date::parse("2026-07-01").unwrap();
+        let noon = london.at(summer, TimeOfDay::NOON);
+        assert_eq!(noon.0, (summer.days() * 24 + 11) * 3_600_000_000);
+        assert_eq!(london.date(Timestamp(noon.0 + 12 * 3_600_000_000 - 1)), summer);
+        assert_eq!(london.date(Timestamp(noon.0 + 12 * 3_600_000_000)), summer.plus_days(1));
+    }
+
+    #[test]
+    fn a_time_of_day_has_two_digits_for_hour_and_minute() {
+        for text in ["00:00", "12:00", "23:59"] {
+            assert_eq!(TimeOfDay::parse(text).map(|time| time.to_string()).as_deref(), Ok(text));
+        }
+        for text in ["", "12", "24:00", "12:60", "7:00", "12:00:00", "+1:00", "12.00", "aa:bb"] {
+            assert!(TimeOfDay::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

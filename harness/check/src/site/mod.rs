@@ -12,7 +12,7 @@ use crate::site::{
     modules::{Module, ModulesSystem},
     platform::Platform,
 };
-use muster_core::{job::descriptor::NamedScheduler, result::OnDisruption, rules::LogAction};
+use muster_core::{job::descriptor::NamedScheduler, night::NightRules, result::OnDisruption, rules::LogAction};
 use muster_text::{Value, diagnostic::Span, file_mode::FileMode};
 use serde::Serialize;
 use serde_json::Map;
@@ -36,6 +36,8 @@ pub struct System {
     pub quarantine: Vec<quarantine::Entry>,
     /// The mode of the files that Muster creates; `None`: not set.
     pub file_mode: Option<FileMode>,
+    /// Its nights.
+    pub nights: NightRules,
     /// Where it is defined; `None` for the built-in one.
     pub span: Option<Span>,
 }

@@ -239,6 +239,7 @@ mod tests {
             modes: vec![],
             quarantine: vec![],
             file_mode: None,
+            nights: muster_core::night::NightRules::default(),
             span: None,
         }
     }

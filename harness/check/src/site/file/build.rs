@@ -1,14 +1,17 @@
 //! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
 
-use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, PartitionFile, ProcessorFile, SiteFile};
+use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, NightsFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::site::{
     ContainerPlatform, Device, Environment, Mode, Partition, System, modules,
     quarantine::Entry,
     scheduler_keys::{check_options, refused_options, shared_keys, wrong_shared},
 };
-use muster_core::job::{
-    descriptor::{NamedScheduler, Schedulers},
-    workload::Staging,
+use muster_core::{
+    job::{
+        descriptor::{NamedScheduler, Schedulers},
+        workload::Staging,
+    },
+    night::{Cutoff, FalseAlarms, NightRules, Share, ZoneName},
 };
 use muster_text::{
     Value,
@@ -72,8 +75,19 @@ pub fn read(node: &Node, schedulers: &Schedulers, context: &mut Context) -> Opti
         modes,
         quarantine,
         file_mode: site.file_mode,
+        nights: site.nights.as_ref().map(nights).unwrap_or_default(),
         span: Some(site.span),
     })
+}
+
+fn nights(file: &NightsFile) -> NightRules {
+    let default = NightRules::default();
+    NightRules {
+        zone: file.time_zone.clone().map_or(default.zone, |ZoneName(zone)| zone),
+        cutoff: file.cutoff.map_or(default.cutoff, |Cutoff(time)| time),
+        false_alarms: file.false_alarms.map_or(default.false_alarms, |FalseAlarms(rate)| rate),
+        min_coverage: file.min_coverage.map_or(default.min_coverage, |Share(share)| share),
+    }
 }
 
 fn modes(files: &[ModeFile], context: &mut Context) -> Vec<Mode> {

@@ -14,7 +14,12 @@ use crate::site::{
     platform::Platform,
     quarantine::QuarantineFile,
 };
-use muster_core::{job::descriptor::Schedulers, result::OnDisruption, rules::LogAction};
+use muster_core::{
+    job::descriptor::Schedulers,
+    night::{Cutoff, FalseAlarms, Share, ZoneName},
+    result::OnDisruption,
+    rules::LogAction,
+};
 use muster_text::{
     Value,
     decode::{Keyed, Limit, Mapping, Name, OneOrMany, Ordered, Spanned, Within},
@@ -60,6 +65,8 @@ keys! {
         /// The mode of the files that Muster creates: `0640` lets the group read them. Folders get `x` where files get `r`.
         /// `--file-mode` overrides it. Default: 0600.
         file_mode: FileMode,
+        /// The nights of the system: what is compared from one to the next.
+        nights: NightsFile,
     }
     instead {
         "systems" => "one file is one system: write its keys at the top of the file",
@@ -72,6 +79,25 @@ keys! {
         "logging" => "use `-v` and the report options",
         "general" => "every setting has an option or a `MUSTER_` variable",
         "storage" => "results are always stored, in `MUSTER_DB`",
+    }
+}
+
+keys! {
+    /// `nights`: when a night ends, and how its verdict is made.
+    pub struct NightsFile ("`nights`") {
+        /// The time zone of the system, by its name: `Europe/London`. Default: UTC.
+        time_zone: ZoneName,
+        /// When one night ends and the next begins: `12:00`. A session belongs to the night in which it starts, and a night has the
+        /// date of its evening. Default: 12:00.
+        cutoff: Cutoff,
+        /// How many changes may be reported wrongly a night, over all metrics of the system. Default: 0.04, one in 25 nights.
+        false_alarms: FalseAlarms,
+        /// The share of what was planned that has to be measured, or the night is incomplete: `90%`. Default: 90%.
+        min_coverage: Share,
+    }
+    instead {
+        "timezone" | "tz" => "write `time_zone`",
+        "cut_off" => "write `cutoff`",
     }
 }
 
