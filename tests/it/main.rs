@@ -13,3 +13,4 @@ mod output;
 mod results;
 mod run;
 mod session;
+mod upkeep;

@@ -214,6 +214,8 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["results", "export"], &["db"]),
     (&["results", "import"], &["db", "file_mode"]),
     (&["results", "suggest-references"], &["db", "file_mode", "nocolor"]),
+    (&["results", "rebuild"], &["checkpath", "config_file", "db", "file_mode", "nocolor"]),
+    (&["results", "annotate"], &["system", "db", "file_mode", "nocolor"]),
     (
         &["results", "show"],
         &[

@@ -3,6 +3,7 @@
 use crate::args::is_dash;
 use anyhow::{anyhow, bail};
 use muster_check::{
+    cases::check::hash_of_site,
     files::load::{Loaded, Loader},
     site::{System, file as site_file},
 };
@@ -196,6 +197,12 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
 }
 
 impl Sites {
+    /// A digest of what the file says of a system. Comments and the order of keys do not matter.
+    pub fn hash_of(&self, system: &str) -> Option<String> {
+        let at = self.systems.iter().position(|known| known.name == system)?;
+        self.documents.get(at).map(hash_of_site)
+    }
+
     /// Takes a file; how many documents it holds.
     fn add(&mut self, path: &str, text: &str, schedulers: &Schedulers) -> usize {
         let id: FileId = self.sources.add(path, text);

@@ -38,6 +38,8 @@ pub use crate::inputs::expansion::Depth;
 #[derive(Debug)]
 pub struct Selection {
     pub system: Arc<System>,
+    /// A digest of what its site file says of it; `None`: it is built in.
+    pub site_hash: Option<String>,
     /// How many checks the files hold, abstract ones and broken ones included.
     pub num_documents: usize,
     /// How many concrete checks the files hold.
@@ -200,7 +202,19 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
         (case, needs)
     };
     let (cases, needs) = planned.into_iter().enumerate().map(after).unzip();
-    Ok(Selection { system: site.system, num_documents, num_checks, num_expanded, why_none, cases, needs, diagnostics, sources })
+    let site_hash = site.sites.hash_of(&site.system.name);
+    Ok(Selection {
+        system: site.system,
+        site_hash,
+        num_documents,
+        num_checks,
+        num_expanded,
+        why_none,
+        cases,
+        needs,
+        diagnostics,
+        sources,
+    })
 }
 
 /// Site files that are named, though no system of them is used: cases would run on this machine, not on the cluster.

@@ -153,7 +153,7 @@ impl Begun {
         let (session, ownership) = (config.session.clone(), config.ownership.clone());
         // Both listen until it has begun: no signal is lost.
         let signals = Signals::listen().context("listen to signals")?;
-        let engine = runtime.block_on(session_loop::begin(config, &plan.attempts))?;
+        let engine = runtime.block_on(session_loop::begin(config, plan))?;
         early.end();
         let start = |ownership: &Ownership| SignOfLife::start(&ownership.store, &session.id, terminal);
         let heartbeat = heartbeat.or_else(|| ownership.as_ref().map(start));

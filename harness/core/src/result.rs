@@ -1,4 +1,6 @@
 //! How cases and sessions ended: what is stored and rendered.
+//!
+//! Longer than other files: what follows from an outcome is beside it.
 
 use crate::{
     case::{CaseName, Identifier, SessionId},
@@ -16,7 +18,7 @@ use muster_text::{
     words,
 };
 use serde::{Deserialize, Serialize};
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 words! {
     /// A step in the life of a case.
@@ -159,6 +161,21 @@ impl Outcome {
         }
     }
 
+    /// Whether the figures of such an attempt are those of the system: it ran to its end and was judged.
+    pub fn is_measured(&self) -> bool {
+        match self {
+            Self::Pass | Self::Xfail | Self::Xpass | Self::Fail(Failure::Performance) => true,
+            Self::Skip
+            | Self::Fail(Failure::Sanity | Failure::Workload)
+            | Self::Invalid(_)
+            | Self::Timeout(_)
+            | Self::Disrupted(_)
+            | Self::Error(_)
+            | Self::Abort
+            | Self::Stopped(_) => false,
+        }
+    }
+
     /// Whether the outcome counts as a success.
     pub fn is_fine(&self) -> bool {
         self.row().exit_code == 0
@@ -198,6 +215,9 @@ pub struct CaseResult {
     pub folder: Option<PathBuf>,
     /// The last lines of its log, for a non-pass.
     pub log_tail: Option<String>,
+    /// More of the end of its log, for the store, which takes it out.
+    #[serde(skip)]
+    pub log: Option<Box<LogEnd>>,
     /// Commands that inspect what was kept.
     pub look: Vec<String>,
     /// Commands that delete what was kept.
@@ -216,6 +236,22 @@ pub struct CaseResult {
     /// The case whose failure caused the skip of this one: the first of the chain.
     #[serde(default)]
     pub blocked_by: Option<String>,
+    /// Why it ran.
+    #[serde(default)]
+    pub purpose: Purpose,
+}
+
+/// The end of a log that is kept with a result.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogEnd {
+    /// Of the whole log.
+    pub bytes: u64,
+    /// At most [`LogEnd::BYTES`].
+    pub tail: String,
+}
+
+impl LogEnd {
+    pub const BYTES: usize = 64 * 1024;
 }
 
 impl CaseResult {
@@ -227,7 +263,8 @@ impl CaseResult {
         self.about.hide(secrets);
         let lists = [&mut self.warnings, &mut self.look, &mut self.delete, &mut self.leftovers].into_iter().flatten();
         let keys = self.measurements.iter_mut().filter_map(|measurement| measurement.key.as_mut());
-        let texts = [&mut self.cause, &mut self.log_tail].into_iter().flatten();
+        let log = self.log.as_mut().map(|log| &mut log.tail);
+        let texts = [&mut self.cause, &mut self.log_tail].into_iter().flatten().chain(log);
         lists.chain(keys).chain(texts).for_each(|text| secrets.hide(text));
     }
 }
@@ -250,6 +287,21 @@ words! {
         Last = "last",
         /// All of them: the session was run several times (`--reruns`, `--duration`).
         Every = "every",
+    }
+
+    /// Why an attempt ran. Only a run is part of the history of a figure.
+    #[derive(Default)]
+    pub enum Purpose {
+        #[default]
+        Run = "run",
+        /// Once more on a node that was slow.
+        Retest = "retest",
+        /// To find the node, link or switch that is slow.
+        Isolate = "isolate",
+        /// Once more for a figure that may have changed.
+        Confirm = "confirm",
+        /// To find the best parameters.
+        Tune = "tune",
     }
 
     /// What to do with a case whose job the site ended.
@@ -288,6 +340,12 @@ pub struct About {
     /// `on_disruption`; `None`: the check says nothing, and it is retried like any failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_disruption: Option<OnDisruption>,
+    /// A digest of what its check says, without comments; empty: an older muster did not write that down.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub check_hash: String,
+    /// The same of its manifest; empty: it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub manifest_hash: String,
 }
 
 /// Times of the steps; `None` for a step that did not happen.
@@ -339,4 +397,10 @@ pub struct Session {
     /// Which cases were selected, see [`crate::case::selection`]; empty: an older muster did not write that down.
     #[serde(default)]
     pub selection: String,
+    /// The date of the night in which it started; `None`: an older muster did not write that down.
+    #[serde(default)]
+    pub night: Option<Date>,
+    /// What may explain a change, by name: `site_hash`, `cluster.PARTITION`.
+    #[serde(default)]
+    pub facts: BTreeMap<String, String>,
 }

@@ -40,7 +40,7 @@ fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: Vec::new(),
-        selection: String::new(),
+        ..Session::default()
     }
 }
 
@@ -54,7 +54,7 @@ fn about(number: usize) -> About {
         parameters: vec![("number".into(), number.to_string())],
         scheduler: "fake".into(),
         num_tasks: 1,
-        on_disruption: None,
+        ..About::default()
     }
 }
 

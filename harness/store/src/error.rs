@@ -92,6 +92,17 @@ pub enum StoreError {
         #[source]
         cause: SqlError,
     },
+    /// Nothing that is stored has this name. `hint`: what may be meant.
+    #[error("no {what} in the results database {} is called `{name}`{hint}", database.display())]
+    NoName { database: Location, what: &'static str, name: String, hint: String },
+    #[error("`{old}` {why}")]
+    Alias { old: String, why: String },
+    #[error("session {session} still runs: end it first")]
+    Running { session: SessionId },
+    #[error("something of session {session} may be left: `muster sweep` removes it, then the session can be deleted")]
+    Unswept { session: SessionId },
+    #[error("no backup to {}: {why}", target.display())]
+    Backup { target: PathBuf, why: String },
     #[error("no session begins with `{prefix}`")]
     NoSession { prefix: String },
     #[error("several sessions begin with `{prefix}`: {}", list(matches))]
@@ -225,6 +236,8 @@ mod tests {
             StoreError::NotStarted { session: session("0199aa") },
             StoreError::Read { database, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
+            StoreError::Running { session: session("0199aa") },
+            StoreError::Unswept { session: session("0199aa") },
             StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },
         ];
         let lines: String = errors.iter().map(|error| chain(error) + "\n").collect();
@@ -246,6 +259,8 @@ mod tests {
         session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`
+        session 0199aa still runs: end it first
+        something of session 0199aa may be left: `muster sweep` removes it, then the session can be deleted
         several sessions begin with `0`: 0199bb, 0199aa
         ");
     }

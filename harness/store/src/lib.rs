@@ -19,6 +19,7 @@ mod reframe;
 mod schema;
 mod server;
 mod sql;
+mod upkeep;
 mod write;
 
 pub use connect::migrate;
@@ -34,4 +35,5 @@ pub use read::{
     selected::{Selected, SelectedCase},
 };
 pub use reframe::ReframeDatabase;
-pub use write::{Describe, Intent, Store, recover};
+pub use upkeep::{Annotation, Keep, Kind, Pruned, Rebuilt, Upkeep};
+pub use write::{Describe, Intent, Seen, Store, recover};

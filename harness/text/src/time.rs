@@ -62,11 +62,6 @@ impl Date {
         Self::of_days(self.days().saturating_add(days))
     }
 
-    /// `Tue 17 Nov 2026`
-    pub fn spoken(self) -> String {
-        self.0.strftime("%a %-d %b %Y").to_string()
-    }
-
     /// Reads `2026-12-31`.
     ///
     /// # Errors
@@ -245,9 +240,8 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_a_next_one_and_is_written_for_people() {
+    fn a_day_has_a_next_one() {
         assert_eq!(Date::of_days(20_818).plus_days(1).to_string(), "2027-01-01");
-        assert_eq!(Date::of_days(20_774).spoken(), "Tue 17 Nov 2026");
         assert_eq!(Date::of_days(i64::MAX).days(), Date::of_days(i64::MAX - 1).days());
     }
 

@@ -38,6 +38,19 @@ pub fn columns(path: &Path) -> Result<BTreeSet<String>, sqlx::Error> {
     })
 }
 
+/// The rows of a query with one column of texts.
+///
+/// # Errors
+/// A file that is not there, or a query that fails.
+pub fn rows(path: &Path, query: &str) -> Result<Vec<String>, sqlx::Error> {
+    finish(async {
+        let mut connection = open(path).await?;
+        let rows = sqlx::query_scalar(AssertSqlSafe(query)).fetch_all(&mut connection).await?;
+        connection.close().await?;
+        Ok(rows)
+    })
+}
+
 /// Whether another process is within a transaction that writes.
 ///
 /// # Errors

@@ -126,7 +126,7 @@ impl Launched {
         if clock::now() < ends {
             return Ok(JobStatus::Running { since: self.since, nodes: vec![node.clone()], partly_ended: None, has_ended: false });
         }
-        let exit = SectionExit { section: node.clone(), section_id: None, node: Some(node.clone()), exit: Exit::Code(0) };
+        let exit = SectionExit { section: node.clone(), node: Some(node.clone()), exit: Exit::Code(0), ..SectionExit::default() };
         Ok(JobStatus::Ended(Ending { started: self.since, ended: ends, exits: vec![exit], ..Ending::default() }))
     }
 }

@@ -227,6 +227,8 @@ impl TestCase {
             scheduler: self.place.partition.scheduler.as_name(),
             num_tasks: 1,
             on_disruption: None,
+            check_hash: self.check.hashes.check.clone(),
+            manifest_hash: self.check.hashes.manifest.clone(),
         }
     }
 

@@ -138,6 +138,7 @@ impl Unfinished {
         let plan = SessionPlan {
             attempts: Attempts::of(row.session.counting, results),
             session: Session { ended: None, interrupted: false, ..row.session },
+            night: None,
             taken_over: Some(store),
             started,
             cases: cases.into(),

@@ -31,7 +31,7 @@ use muster_core::{
 use muster_host::{account, clock};
 use muster_report::secret::masked_setting;
 use muster_session::{runtime, session_loop::plan::SessionPlan};
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 use tokio::runtime::Runtime;
 
 /// Runs the selection. The exit code is that of [`muster_core::decisions::rounds::exit_code`].
@@ -70,6 +70,8 @@ fn within(
     }
     settings::use_file_mode(cli, Some(&selection.system));
     let mut begun = begun(cli, &selection, command)?;
+    let night = selection.system.nights.night_of(begun.started);
+    begun.night = Some(night.date);
     let mistakes = plans::mistakes(&selection.cases, &plan::adjustments(cli, &selection, terminal)?)?;
     if !mistakes.is_empty() {
         terminal.diagnostics(&mistakes, &selection.sources);
@@ -87,6 +89,7 @@ fn within(
     let wired = wiring::schedulers(cases::partitions(&cases, &adjustments).into_iter())?;
     let plan = SessionPlan {
         session: begun,
+        night: Some(night),
         taken_over: None,
         attempts: Attempts::of(policy.counting(), restored),
         started: Vec::new(),
@@ -115,8 +118,14 @@ fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Resu
         interrupted: false,
         counting: cli.rounds.policy()?.counting(),
         extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
-        selection: String::new(),
+        facts: site_hash(selection),
+        ..Session::default()
     })
+}
+
+/// What the site file says, as a digest; the built-in system has no file.
+fn site_hash(selection: &Selection) -> BTreeMap<String, String> {
+    selection.site_hash.iter().map(|hash| ("site_hash".to_owned(), hash.clone())).collect()
 }
 
 /// A fact about the session as it is stored and reported.

@@ -133,9 +133,8 @@ fn result(case: &Value, name: CaseName, attempt: u32, session: &Session) -> Resu
     let exit = case.get("job_exitcode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let exit = exit.map(|code| SectionExit {
         section: text(case, "job_stdout").to_owned(),
-        section_id: None,
-        node: None,
         exit: Exit::Code(code),
+        ..SectionExit::default()
     });
     Ok(CaseResult {
         about: About {

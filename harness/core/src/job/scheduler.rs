@@ -42,7 +42,7 @@ use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
 pub use crate::job::inventory::{Examined, Nodes, Workloads};
-pub use crate::job::status::{Disruption, Ending, Exit, JobPod, JobStatus, SectionExit, Signal};
+pub use crate::job::status::{Disruption, Ending, Exit, JobPod, JobStatus, NodeSeen, SectionExit, Signal};
 
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + Send + 'a>>;
 
@@ -152,6 +152,12 @@ pub trait Scheduler: Send + Sync {
     /// the descriptor's `node_states`. Called for every case: what a server has said is kept.
     fn nodes<'a>(&'a self, _workload: &'a Workload, _state: &'a str) -> Fut<'a, Nodes> {
         Box::pin(async { Ok(Nodes::default()) })
+    }
+
+    /// What distinguishes its nodes from others that have had their names, and what may explain a change of their figures. Asked once a
+    /// session, before the first launch, with at most one request a place; who may not be asked says nothing.
+    fn describe_nodes(&self) -> Fut<'_, Vec<NodeSeen>> {
+        Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Everything with our label, of whichever session: in the places of the scope, and in those that the scheduler knows by

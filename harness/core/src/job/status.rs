@@ -3,7 +3,7 @@
 use crate::job::workload::Clock;
 use muster_text::{time::Timestamp, words};
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 /// What is known of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ pub struct JobPod {
 }
 
 /// The exit of one container, process or instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionExit {
     pub section: String,
     /// Set if it differs from the name.
@@ -87,6 +87,14 @@ pub struct SectionExit {
     pub section_id: Option<String>,
     pub node: Option<String>,
     pub exit: Exit,
+    /// The image that really ran, with its digest: `docker.io/library/busybox@sha256:...`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// When it began and ended, where that is known of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
 }
 
 impl SectionExit {
@@ -96,12 +104,25 @@ impl SectionExit {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A node as its scheduler knows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeSeen {
+    pub name: String,
+    /// What distinguishes it from another machine that had its name.
+    pub uid: String,
+    /// Nodes of one class may be compared; empty: nobody says.
+    pub class: String,
+    /// By name: `kernel`, `kubelet`, `label.NAME`.
+    pub facts: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
     Code(i32),
     Signal(i32),
     /// The exit status is unknown.
+    #[default]
     Unknown,
 }
 

@@ -62,7 +62,7 @@ mod tests {
     use muster_text::time::Timestamp;
 
     fn section(name: &str, node: Option<&str>, exit: Exit) -> SectionExit {
-        SectionExit { section: name.into(), section_id: None, node: node.map(str::to_owned), exit }
+        SectionExit { section: name.into(), node: node.map(str::to_owned), exit, ..SectionExit::default() }
     }
 
     fn ending(exits: &[SectionExit], cause: Option<&str>) -> Ending {

@@ -209,8 +209,7 @@ fn case(case: Case) -> Result<CaseResult, String> {
         flaky: case.flaky,
         quarantine: case.quarantine,
         restored_from: case.restored_from,
-        outputs: None,
-        blocked_by: None,
+        ..CaseResult::default()
     })
 }
 
@@ -220,7 +219,7 @@ fn exit(end: SectionEnd) -> SectionExit {
         (None, Some(signal)) => Exit::Signal(signal),
         (None, None) => Exit::Unknown,
     };
-    SectionExit { section: end.section, section_id: None, node: end.node, exit }
+    SectionExit { section: end.section, node: end.node, exit, ..SectionExit::default() }
 }
 
 fn measurement(figure: Figure) -> Result<Measurement, String> {

@@ -44,7 +44,7 @@ pub(crate) fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: vec![],
-        selection: String::new(),
+        ..Session::default()
     }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
             parameters: parameters.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             scheduler: "k8s".into(),
             num_tasks: 1,
-            on_disruption: None,
+            ..About::default()
         },
         identifier: Identifier::parse("kqjzmvxa"),
         attempt: 1,
@@ -92,7 +92,7 @@ pub(crate) fn case(check: &str, parameters: &[(&str, &str)], outcome: Outcome, p
         quarantine: None,
         restored_from: None,
         outputs: None,
-        blocked_by: None,
+        ..CaseResult::default()
     }
 }
 
@@ -153,8 +153,8 @@ fn failing() -> [CaseResult; 5] {
         cause: Some("pattern 'Max Write: .* MiB/sec' was not found in any of 2 sections\n\x1b[2J".into()),
         nodes: vec!["cpu-1".into()],
         exits: vec![
-            SectionExit { section: "ior-0".into(), section_id: None, node: Some("cpu-1".into()), exit: Exit::Code(0) },
-            SectionExit { section: "ior-1".into(), section_id: None, node: Some("cpu-1".into()), exit: Exit::Signal(9) },
+            SectionExit { section: "ior-0".into(), node: Some("cpu-1".into()), exit: Exit::Code(0), ..SectionExit::default() },
+            SectionExit { section: "ior-1".into(), node: Some("cpu-1".into()), exit: Exit::Signal(9), ..SectionExit::default() },
         ],
         folder: Some("stage/eidf/gpu-service/default/ior it's".into()),
         log_tail: Some(

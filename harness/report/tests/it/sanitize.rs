@@ -3,7 +3,7 @@
 use crate::sample::{after, case, figure, screen, session};
 use muster_core::{
     case::SessionId,
-    job::scheduler::{Exit, SectionExit},
+    job::scheduler::SectionExit,
     result::{CaseResult, Outcome, Phase, Session, SessionState},
     rules::perf::{Measurement, Verdict},
 };
@@ -98,7 +98,7 @@ fn hostile_case(evil: &str, outcome: Outcome) -> CaseResult {
         cause: Some(text()),
         warnings: vec![text()],
         nodes: vec![text()],
-        exits: vec![SectionExit { section: text(), section_id: None, node: Some(text() + "n"), exit: Exit::Unknown }],
+        exits: vec![SectionExit { section: text(), node: Some(text() + "n"), ..SectionExit::default() }],
         measurements: vec![figure.clone(), Measurement { section: None, node: None, ..figure.clone() }, figure],
         folder: Some(text().into()),
         log_tail: Some(text()),

@@ -219,9 +219,9 @@ impl FakeJob {
         let node = running.and_then(|status| status.nodes.first().cloned());
         let exits = self.sections().into_values().map(|origin| SectionExit {
             section: origin.title(),
-            section_id: None,
             node: origin.node.or_else(|| node.clone()),
             exit,
+            ..SectionExit::default()
         });
         JobStatus::Ended(Ending {
             started: self.at(running.map_or(ended, |status| self.time_of(status))),

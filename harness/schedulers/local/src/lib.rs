@@ -10,6 +10,7 @@
 //! status     of a job of an earlier harness      processes  jobs of this harness, marks in /proc, exit statuses
 //! logs       where the log of a job is           detect     the processor of this machine
 //! cleanup    ending what is not our child        inventory  what sessions that are gone left running
+//! node       what distinguishes this machine
 //! ```
 //! Not done here: limits other than the two seconds between TERM and KILL, decisions on keeping the stage folder (the
 //! engine makes them), and daemons that leave the process group, until a sweep looks for marks. Linux is what is tested;
@@ -20,6 +21,7 @@ pub mod detect;
 mod inventory;
 mod launch;
 mod logs;
+mod node;
 mod plan;
 mod processes;
 mod status;
@@ -38,7 +40,9 @@ use muster_core::{
     job::{
         descriptor::{ConnectError, Descriptor, Files, Form, Harness, SharedKey},
         inventory::{Inventory, Removed, Scope},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler, Staged},
+        scheduler::{
+            Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes, Scheduler, Staged,
+        },
         workload::Workload,
     },
 };
@@ -144,6 +148,10 @@ impl Scheduler for LocalScheduler {
         let what = staging.folder.display().to_string();
         let done = Box::pin(async move { self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await });
         Some(Staged { what, done })
+    }
+
+    fn describe_nodes(&self) -> Fut<'_, Vec<NodeSeen>> {
+        Box::pin(async { Ok(vec![node::this(&self.here.host)]) })
     }
 
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {

@@ -29,10 +29,7 @@ mod tests {
     async fn a_pipe_in_the_place_of_the_file_is_not_waited_for() {
         let (_folder, job) = job();
         let exit = Exit::Code(stage_folder::FAULT_STATUS);
-        let ending = Ending {
-            exits: vec![SectionExit { section: String::new(), section_id: None, node: None, exit }],
-            ..Ending::default()
-        };
+        let ending = Ending { exits: vec![SectionExit { exit, ..SectionExit::default() }], ..Ending::default() };
         let path = job.stage.join(stage_folder::FAULT_FILE);
         std::fs::write(&path, "module load gcc failed\n").unwrap();
         assert_eq!(fault(&job, &ending).await.as_deref(), Some("module load gcc failed"));

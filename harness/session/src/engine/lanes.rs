@@ -193,9 +193,11 @@ impl Shared {
     async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
         self.mark(id, &mut result);
         result.hide(&self.context.secrets);
+        // For the store alone: a session remembers thousands of results.
+        let log = result.log.take();
         let result = Arc::new(result);
         if let Some(store) = &self.context.store
-            && let Err(error) = store.finished(&self.context.session.id, &result).await
+            && let Err(error) = store.finished_with(&self.context.session.id, &result, log).await
         {
             self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
         }

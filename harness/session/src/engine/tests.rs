@@ -43,7 +43,7 @@ fn left(name: &CaseName, outputs: CaseOutputs) -> CaseResult {
         parameters: vec![],
         scheduler: "fake".into(),
         num_tasks: 1,
-        on_disruption: None,
+        ..muster_core::result::About::default()
     };
     let mut record = crate::case::record::Record::of(Arc::new(name.clone()), about, 1, muster_text::time::Timestamp(0));
     record.result.outputs = Some(Box::new(outputs));

@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn exits() -> [SectionExit; 1] {
-        [SectionExit { section: "host".into(), section_id: None, node: None, exit: Exit::Code(0) }]
+        [SectionExit { section: "host".into(), exit: Exit::Code(0), ..SectionExit::default() }]
     }
 
     fn globs(globs: &[&str]) -> Vec<String> {

@@ -1,28 +1,41 @@
 //! The last lines of a log, safe to print on a terminal.
 
-use muster_core::job::{scheduler::Exit, stdout::Stdout};
+use muster_core::{
+    job::{scheduler::Exit, stdout::Stdout},
+    result::LogEnd,
+};
 
 const LINES: usize = 10;
 const BYTES: usize = 4 * 1024;
 
 /// The last lines of the section that tells most: the first that ended badly, else the last that says anything.
 pub(crate) fn log_tail(stdout: &Stdout) -> Option<String> {
+    telling(stdout).map(|text| end(text, LINES, BYTES))
+}
+
+/// More of the end of that section, for the store.
+pub(crate) fn log_end(stdout: &Stdout) -> Option<LogEnd> {
+    let text = telling(stdout)?;
+    Some(LogEnd { bytes: text.len() as u64, tail: end(text, usize::MAX, LogEnd::BYTES) })
+}
+
+fn telling(stdout: &Stdout) -> Option<&[u8]> {
     let bad = |exit: Option<Exit>| !matches!(exit, None | Some(Exit::Code(0)));
     let sections = stdout.sections();
     let says = |section: &&_| !stdout.section(section).is_empty();
     let section = sections.iter().filter(says).find(|section| bad(section.exit)).or_else(|| sections.iter().rfind(says))?;
-    Some(tail(stdout.section(section)))
+    Some(stdout.section(section))
 }
 
-/// At most ten lines and 4 KiB.
-fn tail(text: &[u8]) -> String {
+/// At most so many lines and bytes.
+fn end(text: &[u8], most_lines: usize, most_bytes: usize) -> String {
     let text = text.strip_suffix(b"\n").unwrap_or(text);
-    let text = &text[text.len().saturating_sub(BYTES)..];
+    let text = &text[text.len().saturating_sub(most_bytes)..];
     let lines = text.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
-    let start = lines.map(|(at, _)| at + 1).nth(LINES - 1).unwrap_or(0);
+    let start = lines.map(|(at, _)| at + 1).nth(most_lines - 1).unwrap_or(0);
     let mut tail: String = String::from_utf8_lossy(&text[start..]).chars().map(harmless).collect();
     // A replaced character is longer than the byte that it replaces.
-    let mut cut = tail.len().saturating_sub(BYTES);
+    let mut cut = tail.len().saturating_sub(most_bytes);
     while !tail.is_char_boundary(cut) {
         cut += 1;
     }
@@ -44,6 +57,18 @@ fn harmless(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tail(text: &[u8]) -> String {
+        end(text, LINES, BYTES)
+    }
+
+    #[test]
+    fn the_store_keeps_more_of_a_log_and_knows_its_length() {
+        let long = [b"first\n".repeat(20_000), b"last\x1b\0\n".to_vec()].concat();
+        let stored = end(&long, usize::MAX, LogEnd::BYTES);
+        assert!(stored.ends_with("first\nlast\u{241b}\u{2400}"), "{}", &stored[stored.len() - 30..]);
+        assert!((LogEnd::BYTES - 9..=LogEnd::BYTES).contains(&stored.len()), "{}", stored.len());
+    }
 
     #[test]
     fn a_tail_has_ten_lines_and_four_kibibytes_at_most() {

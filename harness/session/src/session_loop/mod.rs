@@ -22,31 +22,62 @@ use crate::{
     engine::{Ended, Engine, EngineConfig, Ownership},
 };
 use futures_util::{
-    future::BoxFuture,
+    future::{BoxFuture, join_all},
     stream::{FuturesUnordered, StreamExt},
 };
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     decisions::attempts::Attempts,
+    job::scheduler::{NodeSeen, Scheduler},
     result::{CaseResult, Session},
 };
 use muster_host::clock;
-use muster_store::StoreError;
+use muster_store::{Seen, StoreError};
+use plan::SessionPlan;
 use relaunch::Relaunch;
 use source::{Next, SoFar, Source};
-use std::{pin::pin, sync::Arc};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use tokio::time::timeout;
 
-/// Begins a session, and stores what it was given of another one.
+/// How long a description of nodes may take.
+const NODES_LIMIT: Duration = Duration::from_secs(5);
+
+/// Begins a session, and stores what it is to run and what it was given of another one.
 ///
 /// # Errors
 /// The session cannot be stored.
-pub async fn begin(config: EngineConfig, attempts: &Attempts) -> Result<Engine, StoreError> {
-    let (session, ownership) = (config.session.clone(), config.ownership.clone());
+pub async fn begin(config: EngineConfig, plan: &SessionPlan) -> Result<Engine, StoreError> {
+    let (session, ownership, schedulers) = (config.session.clone(), config.ownership.clone(), config.schedulers.clone());
     let engine = Engine::begin(config).await?;
     if let Some(Ownership { store, is_new: true, .. }) = &ownership {
-        restore::store(store, &session, &attempts.kept()).await?;
+        if let Some(night) = &plan.night {
+            store.plan(&session.id, night, plan.cases.iter().map(|case| (*case.name).clone()).collect()).await?;
+            let seen = Seen { at: session.started, nodes: nodes(&schedulers).await, ..Seen::default() };
+            store.seen(&session.id, seen).await?;
+        }
+        restore::store(store, &session, &plan.attempts.kept()).await?;
     }
     Ok(engine)
+}
+
+/// What the schedulers know of their nodes. One that does not answer in time keeps no session waiting.
+async fn nodes(schedulers: &BTreeMap<String, Arc<dyn Scheduler>>) -> Vec<NodeSeen> {
+    let mut asked: Vec<&Arc<dyn Scheduler>> = Vec::new();
+    for scheduler in schedulers.values() {
+        if !asked.iter().any(|known| Arc::ptr_eq(known, scheduler)) {
+            asked.push(scheduler);
+        }
+    }
+    let answers = asked.into_iter().map(|scheduler| timeout(NODES_LIMIT, scheduler.describe_nodes()));
+    let mut nodes: BTreeMap<String, NodeSeen> = BTreeMap::new();
+    for answer in join_all(answers).await {
+        match answer {
+            Ok(Ok(described)) => nodes.extend(described.into_iter().map(|node| (node.name.clone(), node))),
+            Ok(Err(error)) => tracing::debug!(%error, "nothing is known of nodes"),
+            Err(_) => tracing::debug!("a scheduler does not describe its nodes in time"),
+        }
+    }
+    nodes.into_values().collect()
 }
 
 /// The cases of a session, to run again those that others need.

@@ -74,7 +74,7 @@ pub(crate) fn session() -> Session {
         interrupted: false,
         counting: Counting::Last,
         extras: Vec::new(),
-        selection: String::new(),
+        ..Session::default()
     }
 }
 
@@ -237,7 +237,7 @@ impl Case {
             parameters: Vec::new(),
             scheduler: "fake".into(),
             num_tasks: 1,
-            on_disruption: None,
+            ..About::default()
         };
         QueuedCase {
             name: Arc::clone(&name),

@@ -73,6 +73,18 @@ pub(crate) async fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Whether a file is a database of Muster.
+pub(crate) async fn is_database(path: &Path) -> bool {
+    let Ok(connection) = options(path).read_only(true).immutable(true).connect().await else { return false };
+    schema::is_ours(&mut Connection::Sqlite(connection)).await
+}
+
+/// What SQLite says of the pages of a file that nobody writes: `ok`.
+pub(crate) async fn integrity(path: &Path) -> Result<String, sqlx::Error> {
+    let mut connection = Connection::Sqlite(options(path).read_only(true).immutable(true).connect().await?);
+    query("PRAGMA integrity_check(1)").fetch_scalar(&mut connection).await
+}
+
 fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(path).busy_timeout(BUSY).foreign_keys(true).disable_statement_logging()
 }

@@ -8,11 +8,14 @@ use muster_core::{
         scheduler::{Job, SectionExit},
     },
     live::{CaseProgress, CaseState, LiveCase},
-    result::{CaseResult, Session, Times},
+    result::{CaseResult, Outcome, Session, Times},
     rules::perf::{Bounds, Measurement},
     secret::Secrets,
 };
-use muster_text::{Value, time::Timestamp};
+use muster_text::{
+    Value,
+    time::{Date, Timestamp},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sqlx::Error;
 use std::borrow::Cow;
@@ -70,6 +73,8 @@ pub(crate) fn session(row: &Row) -> Result<(Session, Held), Error> {
         counting: word(row, "counting")?,
         extras: json(row, "extras")?,
         selection: row.try_get("selection")?,
+        night: row.try_get::<Option<i64>>("night")?.map(Date::of_days),
+        facts: json(row, "facts")?,
     };
     Ok((session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
 }
@@ -96,7 +101,7 @@ pub(crate) fn attempt(row: &Row, secrets: &Secrets) -> Result<(i64, CaseResult),
         about: json(row, "about")?,
         identifier: row.try_get::<Option<String>>("identifier")?.as_deref().and_then(Identifier::parse),
         attempt: row.try_get("number")?,
-        outcome: variant(row, "outcome", "reason")?,
+        outcome: outcome(row)?,
         phase: word(row, "phase")?,
         cause: row.try_get("cause")?,
         warnings: detail.warnings.into_owned(),
@@ -120,6 +125,8 @@ pub(crate) fn attempt(row: &Row, secrets: &Secrets) -> Result<(i64, CaseResult),
         restored_from: row.try_get::<Option<String>>("restored_from")?.map(SessionId),
         outputs: outputs.map(Box::new),
         blocked_by: detail.blocked_by.map(Into::into),
+        log: None,
+        purpose: word(row, "purpose")?,
     };
     Ok((row.try_get("id")?, result))
 }
@@ -176,6 +183,11 @@ pub(crate) fn live(row: &Row) -> Result<(i64, LiveCase), Error> {
     let cause = if has_ended { row.try_get("cause")? } else { None };
     let quarantine = if has_ended && given("quarantine")? { Some(json(row, "quarantine")?) } else { None };
     Ok((row.try_get("change")?, LiveCase { name: name(row)?, progress, outcome, cause, quarantine }))
+}
+
+/// How an attempt ended.
+pub(crate) fn outcome(row: &Row) -> Result<Outcome, Error> {
+    variant(row, "outcome", "reason")
 }
 
 /// A job, as launched if that is known, else as planned.

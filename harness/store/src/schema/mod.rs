@@ -84,6 +84,11 @@ async fn missing(
     Ok((1..).zip(steps.iter().copied()).filter(|(version, _)| *version > found).collect())
 }
 
+/// Whether it is a database of Muster, whatever its version.
+pub(crate) async fn is_ours(connection: &mut Connection) -> bool {
+    query("SELECT count(*) FROM schema_version").fetch_scalar::<i64>(connection).await.is_ok()
+}
+
 /// 0 for an empty database.
 async fn version(connection: &mut Connection, database: &Location) -> Result<i64, StoreError> {
     let failed = |cause: sqlx::Error| StoreError::Open { database: database.clone(), cause: cause.into() };

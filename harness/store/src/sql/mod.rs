@@ -89,6 +89,28 @@ impl Connection {
         }
     }
 
+    /// Whether rows are looked for that refer to what is deleted: who deletes all of them first needs no search for each.
+    pub(crate) async fn check_references(&mut self, wanted: bool) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                let pragma = if wanted { "PRAGMA foreign_keys = ON" } else { "PRAGMA foreign_keys = OFF" };
+                connection.execute(pragma).await.map(drop)
+            }
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
+    /// Gives back the space of rows that were deleted. PostgreSQL keeps it for other rows.
+    pub(crate) async fn vacuum(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Sqlite(connection) => {
+                connection.execute("VACUUM").await?;
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await.map(drop)
+            }
+            Self::Postgres(connection) => connection.execute("VACUUM").await.map(drop),
+        }
+    }
+
     /// SQLite folds its journal into the file first.
     pub(crate) async fn close(self) -> Result<(), Error> {
         match self {

@@ -7,6 +7,7 @@ use crate::{
     write::{
         live::{CaseKey, NewState, States},
         message::{Envelope, Message, Text},
+        night::NightWriter,
         outage::{self, Outage},
         rows::{Ids, KnownCase, Rows, SessionCases, Sessions},
         session,
@@ -14,6 +15,7 @@ use crate::{
     },
 };
 use muster_core::case::SessionId;
+use muster_text::time::Date;
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -42,6 +44,7 @@ pub(crate) struct Writer {
     states: Arc<States>,
     /// Of a server.
     pub(super) outage: Option<Outage>,
+    night: NightWriter,
 }
 
 impl Writer {
@@ -50,6 +53,7 @@ impl Writer {
             outage: Outage::of(&database),
             database,
             statements: Statements::new(connection.dialect()),
+            night: NightWriter::new(connection.dialect()),
             connection: Some(connection),
             sessions: Sessions::new(),
             ids: Ids::default(),
@@ -162,7 +166,7 @@ impl Writer {
     }
 
     async fn write(&mut self, messages: &[&Message], states: &[(CaseKey, NewState)]) -> Result<(), SqlError> {
-        let Self { connection, outage, .. } = self;
+        let Self { connection, outage, night, .. } = self;
         let connection = connection.as_mut().ok_or_else(outage::away)?;
         if let Some(outage) = outage {
             outage.begins(None);
@@ -178,6 +182,7 @@ impl Writer {
             let last = self.ids.next(connection, messages, states, &self.sessions).await?;
             let rows = Rows::sort(messages, states, &self.sessions, last);
             rows.write(connection, &self.statements).await?;
+            night.write(connection, &self.sessions, messages, &rows.attempts).await?;
             outage.as_mut().map_or(Ok(()), Outage::commits).map_err(sqlx::Error::Io)?;
             connection.commit().await?;
             Ok((started, taken, rows.learned, rows.last))
@@ -193,15 +198,14 @@ impl Writer {
             Err(error) => {
                 // Fails only if SQLite has rolled back already.
                 let _ = connection.rollback().await;
+                self.night.forget();
                 Err(error)
             }
         }
     }
 
-    fn add_known(&mut self, started: Vec<(Text, i64)>, cases: HashMap<CaseKey, KnownCase>) {
-        for (session, number) in started {
-            self.sessions.insert(session, SessionCases { number, cases: HashMap::new() });
-        }
+    fn add_known(&mut self, started: Vec<(Text, SessionCases)>, cases: HashMap<CaseKey, KnownCase>) {
+        self.sessions.extend(started);
         for (key, case) in cases {
             if let Some(known) = self.sessions.get_mut(&key.session) {
                 known.cases.insert(key.case, case);
@@ -218,12 +222,15 @@ impl Writer {
     }
 }
 
-async fn insert_sessions(connection: &mut Connection, messages: &[&Message]) -> Result<Vec<(Text, i64)>, sqlx::Error> {
+async fn insert_sessions(connection: &mut Connection, messages: &[&Message]) -> Result<Vec<(Text, SessionCases)>, sqlx::Error> {
     let mut started = Vec::new();
     for message in messages {
         if let Message::Begin(entry) = message {
             let row = session::insert(entry).build().fetch_one(connection).await?;
-            started.push((entry.session.id.0.as_str().into(), row.try_get("number")?));
+            let (number, session) = (row.try_get("number")?, &entry.session);
+            let (system, night, counting) = (session.system.clone(), session.night.map(Date::days), session.counting);
+            let cases = HashMap::new();
+            started.push((session.id.0.as_str().into(), SessionCases { number, cases, system, night, counting }));
         }
     }
     Ok(started)

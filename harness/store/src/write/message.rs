@@ -3,13 +3,17 @@
 use crate::{Held, Owner, StoreError, read::decode::Detail, write::live::Describe};
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    job::{descriptor::Schedulers, scheduler::Job},
-    result::{About, CaseResult, Session},
+    job::{
+        descriptor::Schedulers,
+        scheduler::{Job, NodeSeen},
+    },
+    night::Night,
+    result::{About, CaseResult, LogEnd, Session},
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
 /// What is left out of the database.
@@ -62,6 +66,12 @@ pub(crate) enum Message {
     /// The owner of a session lives.
     #[serde(skip)]
     Beat(Text, Box<Owner>),
+    /// What a session is to run, and in which night.
+    #[serde(skip)]
+    Plan(Text, Box<(Night, Vec<CaseName>)>),
+    /// What is known of the nodes of a session, and of its surroundings.
+    #[serde(skip)]
+    Seen(Text, Box<Seen>),
     /// States of cases wait beside the queue.
     #[serde(skip)]
     States,
@@ -81,9 +91,19 @@ impl Message {
         match self {
             Self::Intent(entry) => Some(&entry.key.session),
             Self::Finished(entry) => Some(&entry.session),
+            Self::Plan(session, _) | Self::Seen(session, _) => Some(session),
             _ => None,
         }
     }
+}
+
+/// What a scheduler knows of a session's surroundings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub at: Timestamp,
+    pub nodes: Vec<NodeSeen>,
+    /// Of the whole session, by name: `cluster.PARTITION`.
+    pub facts: BTreeMap<String, String>,
 }
 
 /// Who holds a session, and who is to hold it.
@@ -114,6 +134,7 @@ pub(crate) struct SessionEntry {
     pub(crate) session: Session,
     pub(crate) command: Text,
     pub(crate) extras: Text,
+    pub(crate) facts: Text,
     pub(crate) owner: Owner,
 }
 
@@ -121,7 +142,8 @@ impl SessionEntry {
     pub(crate) fn of(session: &Session, owner: &Owner) -> Result<Self, StoreError> {
         let command = encode("command line", &session.id, &session.command)?;
         let extras = encode("session extras", &session.id, &session.extras)?;
-        Ok(Self { session: session.clone(), command, extras, owner: owner.clone() })
+        let facts = encode("session facts", &session.id, &session.facts)?;
+        Ok(Self { session: session.clone(), command, extras, facts, owner: owner.clone() })
     }
 }
 
@@ -185,10 +207,17 @@ pub(crate) struct AttemptEntry {
     pub(crate) result: CaseResult,
     pub(crate) detail: Text,
     pub(crate) quarantine: Option<Text>,
+    /// The end of its log, if it did not pass.
+    pub(crate) log: Option<Box<LogEnd>>,
 }
 
 impl AttemptEntry {
-    pub(crate) fn of(session: &SessionId, result: &CaseResult, hidden: &Hidden) -> Result<Self, StoreError> {
+    pub(crate) fn of(
+        session: &SessionId,
+        result: &CaseResult,
+        log: Option<Box<LogEnd>>,
+        hidden: &Hidden,
+    ) -> Result<Self, StoreError> {
         let name = &result.name;
         let mut detail = Detail::of(result);
         if !hidden.secrets.is_empty() {
@@ -205,6 +234,7 @@ impl AttemptEntry {
             quarantine: result.quarantine.as_ref().map(|quarantine| encode("quarantine", name, quarantine)).transpose()?,
             // What is stored of its outputs is in `detail`, where secrets are sealed.
             result: CaseResult { outputs: None, ..result.clone() },
+            log,
         })
     }
 }

@@ -4,9 +4,12 @@
 //! Longer than other files: all that can be written is a method of one type, with its contract.
 
 mod batch;
+pub(crate) mod history;
 mod live;
 mod message;
+pub(crate) mod night;
 mod outage;
+mod places;
 mod rows;
 mod session;
 mod statements;
@@ -20,11 +23,13 @@ use crate::{
     },
 };
 pub use live::Describe;
+pub use message::Seen;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{descriptor::Schedulers, scheduler::Job, workload::Limits},
     live::CaseProgress,
-    result::{About, CaseResult, Session},
+    night::Night,
+    result::{About, CaseResult, LogEnd, Session},
     rules::Rules,
     secret::Secrets,
 };
@@ -186,9 +191,33 @@ impl Store {
         }
     }
 
+    /// Writes down what a session that has begun is to run, and in which night. Figures are part of the history of a night.
+    pub async fn plan(&self, session: &SessionId, night: &Night, cases: Vec<CaseName>) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Plan(session.0.as_str().into(), Box::new((night.clone(), cases))))).await
+    }
+
+    /// Writes down what is known of the surroundings of a session. Nodes are described before the first case that runs on them ends,
+    /// or it is known by their names alone.
+    pub async fn seen(&self, session: &SessionId, mut seen: Seen) -> Result<(), StoreError> {
+        let secrets = &self.hidden.secrets;
+        let of_nodes = seen.nodes.iter_mut().flat_map(|node| node.facts.values_mut());
+        seen.facts.values_mut().chain(of_nodes).for_each(|text| secrets.hide(text));
+        self.commit(|| Ok(Message::Seen(session.0.as_str().into(), Box::new(seen)))).await
+    }
+
     /// Writes down how an attempt ended.
     pub async fn finished(&self, session: &SessionId, result: &CaseResult) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result, &self.hidden)?)))).await
+        self.finished_with(session, result, None).await
+    }
+
+    /// The same, with the end of its log.
+    pub async fn finished_with(
+        &self,
+        session: &SessionId,
+        result: &CaseResult,
+        log: Option<Box<LogEnd>>,
+    ) -> Result<(), StoreError> {
+        self.commit(|| Ok(Message::Finished(Box::new(AttemptEntry::of(session, result, log, &self.hidden)?)))).await
     }
 
     /// Queues that nothing of a job is left, in whatever session it was launched.
@@ -346,6 +375,7 @@ mod tests {
             counting,
             extras,
             selection,
+            ..Session::default()
         }
     }
 
@@ -379,7 +409,7 @@ mod tests {
             quarantine: None,
             restored_from: None,
             outputs: None,
-            blocked_by: None,
+            ..CaseResult::default()
         }
     }
 

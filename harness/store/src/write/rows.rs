@@ -15,8 +15,11 @@ use crate::{
         statements::{Row, Statements},
     },
 };
-use muster_core::rules::perf::Measurement;
-use muster_text::time::Timestamp;
+use muster_core::{
+    result::{Counting, Session},
+    rules::perf::Measurement,
+};
+use muster_text::time::{Date, Timestamp};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
@@ -27,9 +30,14 @@ use std::{
 /// The sessions that this writer has started or taken over, until they end.
 pub(crate) type Sessions = HashMap<Text, SessionCases>;
 
+#[derive(Default)]
 pub(crate) struct SessionCases {
     pub(crate) number: i64,
     pub(crate) cases: HashMap<Text, KnownCase>,
+    pub(crate) system: String,
+    /// Days since 1970-01-01; `None`: it is in no night.
+    pub(crate) night: Option<i64>,
+    pub(crate) counting: Counting,
 }
 
 impl SessionCases {
@@ -41,7 +49,9 @@ impl SessionCases {
             Ok((Text::from(decode::name(row)?.to_string()), known))
         };
         let cases = rows.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
-        Ok(Self { number, cases })
+        let row = query("SELECT * FROM session WHERE number = $1").bind(number).fetch_one(connection).await?;
+        let (Session { system, night, counting, .. }, _) = decode::session(&row)?;
+        Ok(Self { number, cases, system, night: night.map(Date::days), counting })
     }
 }
 
@@ -123,7 +133,7 @@ pub(crate) struct Rows<'m> {
     cases: Vec<(i64, i64, Cow<'m, CaseEntry>)>,
     intents: Vec<Row<'m, IntentEntry>>,
     launched: Vec<(&'m JobKey, &'m Text, Timestamp)>,
-    attempts: Vec<Row<'m, AttemptEntry>>,
+    pub(crate) attempts: Vec<Row<'m, AttemptEntry>>,
     measurements: Vec<Row<'m, Measurement>>,
     ended: Vec<&'m JobKey>,
     cleaned: Vec<&'m JobKey>,
@@ -164,6 +174,8 @@ impl<'m> Rows<'m> {
                 | Message::TakeOver(..)
                 | Message::HandOver(..)
                 | Message::Beat(..)
+                | Message::Plan(..)
+                | Message::Seen(..)
                 | Message::States
                 | Message::Close => {}
             }
@@ -194,7 +206,7 @@ impl<'m> Rows<'m> {
     }
 
     fn case_in_state(&mut self, key: &CaseKey, new: &NewState, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
-        let SessionCases { number, cases } = sessions.get(&key.session)?;
+        let SessionCases { number, cases, .. } = sessions.get(&key.session)?;
         if let Some(known) = cases.get(&key.case).or_else(|| self.learned.get(key)) {
             return Some((*number, known.id));
         }
@@ -214,7 +226,7 @@ impl<'m> Rows<'m> {
 
     /// The numbers of a case's session and of itself.
     fn case(&mut self, session: &Text, entry: Cow<'m, CaseEntry>, sessions: &Sessions, last: &mut Ids) -> Option<(i64, i64)> {
-        let SessionCases { number, cases } = sessions.get(session)?;
+        let SessionCases { number, cases, .. } = sessions.get(session)?;
         let key = CaseKey { session: Arc::clone(session), case: Arc::clone(&entry.key) };
         let about = digest(&entry.about);
         let known = self.learned.get(&key).or_else(|| cases.get(&key.case)).copied();
@@ -330,12 +342,13 @@ mod tests {
             result: skipped(display, ""),
             detail: "{}".into(),
             quarantine: None,
+            log: None,
         }))
     }
 
     fn sessions() -> Sessions {
         let cases = HashMap::from([("old".into(), KnownCase { id: 3, about: digest("{}") })]);
-        HashMap::from([("s".into(), SessionCases { number: 9, cases })])
+        HashMap::from([("s".into(), SessionCases { number: 9, cases, ..SessionCases::default() })])
     }
 
     fn sorted(messages: &[Message]) -> Rows<'_> {

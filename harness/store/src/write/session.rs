@@ -6,7 +6,7 @@ use crate::{
     write::message::{Handover, SessionEntry, Text},
 };
 use muster_host::owner::Owner;
-use muster_text::time::Timestamp;
+use muster_text::time::{Date, Timestamp};
 use std::fmt::Display;
 
 type Columns = Vec<(&'static str, Value)>;
@@ -72,7 +72,7 @@ pub(crate) fn beat(dialect: Dialect, session: &Text, held_by: &Owner) -> Builder
     update
 }
 
-fn columns(SessionEntry { session, command, extras, owner: owned_by }: &SessionEntry) -> Columns {
+fn columns(SessionEntry { session, command, extras, facts, owner: owned_by }: &SessionEntry) -> Columns {
     let mut columns = vec![
         ("id", text(&session.id)),
         ("started", session.started.0.to_value()),
@@ -88,6 +88,8 @@ fn columns(SessionEntry { session, command, extras, owner: owned_by }: &SessionE
         ("counting", text(session.counting.as_str())),
         ("extras", text(extras)),
         ("selection", text(&session.selection)),
+        ("night", session.night.map(Date::days).to_value()),
+        ("facts", text(facts)),
     ];
     columns.extend(owner(owned_by));
     columns

@@ -2,7 +2,7 @@
 //! the connection, so 32 rows of one kind go in one.
 
 use crate::{
-    sql::{Connection, Dialect, Statement, query},
+    sql::{Connection, Dialect, Row as Answer, Statement, query},
     write::{
         live::LiveRow,
         message::{AttemptEntry, CaseEntry, IntentEntry},
@@ -66,6 +66,7 @@ const ATTEMPT: Columns<AttemptEntry> = &[
     ("detail", |s, (.., entry)| s.bind(Arc::clone(&entry.detail))),
     ("flaky", |s, (.., entry)| s.bind(i64::from(entry.result.flaky))),
     ("quarantine", |s, (.., entry)| s.bind(entry.quarantine.clone())),
+    ("purpose", |s, (.., entry)| s.bind(entry.result.purpose.as_str())),
     ("restored_from", |s, (.., entry)| s.bind(entry.result.restored_from.as_ref().map(|session| session.0.clone()))),
 ];
 
@@ -131,7 +132,7 @@ pub(crate) const REOPEN: [&str; 5] = [
 pub(crate) struct ForRows([Arc<str>; 6]);
 
 impl ForRows {
-    fn new(dialect: Dialect, head: &str, columns: usize, tail: &str) -> Self {
+    pub(crate) fn new(dialect: Dialect, head: &str, columns: usize, tail: &str) -> Self {
         Self(std::array::from_fn(|power| {
             let value = |row: usize, column: usize| dialect.placeholder(row * columns + column + 1).to_string();
             let row = |row| format!("({})", (0..columns).map(|column| value(row, column)).collect::<Vec<_>>().join(", "));
@@ -139,7 +140,7 @@ impl ForRows {
         }))
     }
 
-    fn insert(dialect: Dialect, table: &str, columns: &[&str], tail: &str) -> Self {
+    pub(crate) fn insert(dialect: Dialect, table: &str, columns: &[&str], tail: &str) -> Self {
         Self::new(dialect, &format!("INSERT INTO {table} ({}) VALUES", columns.join(", ")), columns.len(), tail)
     }
 
@@ -159,15 +160,36 @@ impl ForRows {
         rows: &[T],
         bind: impl Fn(Statement, &T) -> Statement + Send,
     ) -> Result<(), sqlx::Error> {
-        let mut rest = rows;
+        for (text, rows) in self.parts(rows) {
+            rows.iter().fold(query(text), &bind).execute(connection).await?;
+        }
+        Ok(())
+    }
+
+    /// The same of a statement that answers with rows.
+    pub(crate) async fn fetch<T: Sync>(
+        &self,
+        connection: &mut Connection,
+        rows: &[T],
+        bind: impl Fn(Statement, &T) -> Statement + Send,
+    ) -> Result<Vec<Answer>, sqlx::Error> {
+        let mut answers = Vec::new();
+        for (text, rows) in self.parts(rows) {
+            answers.extend(rows.iter().fold(query(text), &bind).fetch_all(connection).await?);
+        }
+        Ok(answers)
+    }
+
+    /// The rows, in parts for which there is a statement.
+    fn parts<'r, T>(&self, rows: &'r [T]) -> Vec<(AssertSqlSafe<Arc<str>>, &'r [T])> {
+        let (mut parts, mut rest) = (Vec::new(), rows);
         while !rest.is_empty() {
             let power = rest.len().ilog2().min(5);
             let (now, later) = rest.split_at(1 << power);
-            let text = AssertSqlSafe(Arc::clone(&self.0[power as usize]));
-            now.iter().fold(query(text), &bind).execute(connection).await?;
+            parts.push((AssertSqlSafe(Arc::clone(&self.0[power as usize])), now));
             rest = later;
         }
-        Ok(())
+        parts
     }
 }
 

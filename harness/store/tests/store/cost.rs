@@ -1,7 +1,7 @@
 //! What the store costs. A measurement, not a test: `cargo test --release -p muster-store --test store -- --ignored
 //! --nocapture cost`.
 
-use crate::support::{database, intend, launched, owner, result, session};
+use crate::support::{begin_in_night, database, intend, launched, owner, result, session};
 use muster_core::result::Outcome;
 use muster_store::Store;
 use muster_text::time::Timestamp;
@@ -35,8 +35,7 @@ async fn cost_of_a_case() {
 async fn run_cases(cases: u32, producers: u32) {
     let folder = tempfile::tempdir_in(".").unwrap();
     let store = Store::open(database(&folder)).await.unwrap();
-    let session = Arc::new(session("0199cost", 1));
-    store.begin(&session, &owner(1)).await.unwrap();
+    let session = Arc::new(begin_in_night(&store, session("0199cost", 1), &owner(1)).await);
     let tasks: Vec<_> = (0..producers)
         .map(|producer| {
             let (store, session) = (store.clone(), Arc::clone(&session));

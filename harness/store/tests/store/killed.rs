@@ -1,9 +1,12 @@
 //! Several processes on one file, and processes that end in the middle of things. The children are this test binary,
 //! called again for `child`.
 
-use crate::support::{check_integrity, database, intend, launched, owner, result, session};
+use crate::{
+    nights::history::summaries,
+    support::{begin_in_night, check_integrity, database, intend, launched, owner, result, session},
+};
 use muster_core::{case::SessionId, result::Outcome};
-use muster_store::{Location, Reader, SessionState, Store};
+use muster_store::{Location, Reader, SessionState, Store, Upkeep};
 use muster_text::time::Timestamp;
 use std::{
     collections::{BTreeSet, hash_map::RandomState},
@@ -33,8 +36,7 @@ async fn child() {
     let [id, cases, path]: [&str; 3] = orders.splitn(3, ' ').collect::<Vec<_>>().try_into().unwrap();
     let cases: u32 = cases.parse().unwrap();
     let store = Store::open(path).await.unwrap();
-    let session = session(id, 1);
-    store.begin(&session, &owner(std::process::id())).await.unwrap();
+    let session = begin_in_night(&store, session(id, 1), &owner(std::process::id())).await;
     let tasks: Vec<_> = (0..PRODUCERS)
         .map(|producer| {
             let (store, session) = (store.clone(), session.id.clone());
@@ -98,7 +100,7 @@ async fn committed(reader: &Reader, session: &SessionId) -> [BTreeSet<u32>; 2] {
 async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
-    for round in 0..8 {
+    for round in 0..20 {
         let id = SessionId(format!("killed{round}"));
         let lines = usize::try_from(random(600)).unwrap();
         let [intents, finished] = kill_after(spawn(&path, &id.0, 5_000), lines);
@@ -111,6 +113,14 @@ async fn what_was_acknowledged_survives_a_kill_at_any_moment() {
         let stored = committed(&reader, &id).await;
         assert!(stored[0].is_superset(&intents), "an intent is lost after {lines} lines");
         assert!(stored[1].is_superset(&finished), "a result is lost after {lines} lines");
+    }
+    // Figures were written with their results: a rebuild finds the same.
+    if let Some(file) = path.as_file() {
+        let before = summaries(file).await;
+        let mut upkeep = Upkeep::open(file).await.unwrap();
+        upkeep.rebuild(|_| panic!("every session has its night")).await.unwrap();
+        upkeep.close().await.unwrap();
+        assert_eq!(summaries(file).await, before);
     }
     // The file is as good as new.
     let store = Store::open(&path).await.unwrap();
@@ -144,14 +154,15 @@ async fn processes_that_begin_and_write_at_once_lose_nothing() {
     const CASES: u32 = 400;
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
-    let children: Vec<_> = ["one", "two", "three"].map(|id| (id, spawn(&path, id, CASES))).into_iter().collect();
+    let ids = ["one", "two", "three", "four", "five", "six"];
+    let children: Vec<_> = ids.map(|id| (id, spawn(&path, id, CASES))).into_iter().collect();
     for (_, child) in children {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let reader = Reader::open(&path).await.unwrap();
     check_integrity(&path).await;
-    for id in ["one", "two", "three"] {
+    for id in ids {
         let row = reader.session(id, &|_| Some(false)).await.unwrap();
         assert_eq!(row.state, SessionState::Ended);
         let results = reader.results(&row.session.id).await.unwrap();

@@ -8,7 +8,7 @@ use muster_core::{
         scheduler::{Disruption, Exit, SectionExit},
         workload::Clock,
     },
-    result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Quarantine, Times},
+    result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Purpose, Quarantine, Times},
     rules::perf::{Bounds, Direction, Measurement, Verdict},
 };
 use muster_store::{Reader, Store};
@@ -93,7 +93,13 @@ fn measurement() -> impl Strategy<Value = Measurement> {
 fn exit() -> impl Strategy<Value = SectionExit> {
     let exit = prop_oneof![any::<i32>().prop_map(Exit::Code), any::<i32>().prop_map(Exit::Signal), Just(Exit::Unknown)];
     let names = (any::<String>(), option::of(any::<String>()), option::of(any::<String>()));
-    (names, exit).prop_map(|((section, section_id, node), exit)| SectionExit { section, section_id, node, exit })
+    (names, exit).prop_map(|((section, section_id, node), exit)| SectionExit {
+        section,
+        section_id,
+        node,
+        exit,
+        ..SectionExit::default()
+    })
 }
 
 fn times() -> impl Strategy<Value = Times> {
@@ -115,7 +121,24 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
             let scheduler = ["k8s", "ipu", "local", "fake"][num_tasks as usize % 4].into();
             let on_disruption = [None, Some(OnDisruption::Fail), Some(OnDisruption::Retry)][num_tasks as usize % 3];
             let other_files = tags.clone();
-            (name, About { descr, file, other_files, tags, maintainers, parameters, scheduler, num_tasks, on_disruption })
+            let hash = |text: &str| if tags.is_empty() { String::new() } else { format!("{text}{num_tasks}") };
+            let (check_hash, manifest_hash) = (hash("c"), hash("m"));
+            (
+                name,
+                About {
+                    descr,
+                    file,
+                    other_files,
+                    tags,
+                    maintainers,
+                    parameters,
+                    scheduler,
+                    num_tasks,
+                    on_disruption,
+                    check_hash,
+                    manifest_hash,
+                },
+            )
         },
     )
 }
@@ -161,6 +184,8 @@ fn result() -> impl Strategy<Value = CaseResult> {
         restored_from: history.2.map(SessionId),
         outputs: provided(verdict.1),
         blocked_by: (verdict.1 % 3 == 0).then(|| "build ~here @s:p+e".to_owned()),
+        log: None,
+        purpose: [Purpose::Run, Purpose::Retest, Purpose::Confirm][verdict.1 as usize % 3],
     })
 }
 

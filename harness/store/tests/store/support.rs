@@ -6,6 +6,7 @@ use muster_core::{
         scheduler::{Exit, Job, SectionExit},
         workload::Limits,
     },
+    night::NightRules,
     result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
     rules::{
         Rules,
@@ -35,7 +36,17 @@ pub(crate) fn session(id: &str, started: i64) -> Session {
         counting: Counting::Last,
         extras: vec![],
         selection: "0123abcd".into(),
+        ..Session::default()
     }
+}
+
+/// Begins a session in a night, as the program does.
+pub(crate) async fn begin_in_night(store: &Store, session: Session, owner: &Owner) -> Session {
+    let night = NightRules::default().night_of(session.started);
+    let session = Session { night: Some(night.date), ..session };
+    store.begin(&session, owner).await.unwrap();
+    store.plan(&session.id, &night, vec![name(0), name(1)]).await.unwrap();
+    session
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {
@@ -80,7 +91,7 @@ pub(crate) fn about() -> About {
         parameters: vec![("num_bodies".into(), "512000".into())],
         scheduler: "k8s".into(),
         num_tasks: 3,
-        on_disruption: None,
+        ..About::default()
     }
 }
 
@@ -137,9 +148,9 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         nodes: vec!["gpu-07".into()],
         exits: vec![SectionExit {
             section: "nbody-0".into(),
-            section_id: None,
             node: Some("gpu-07".into()),
             exit: Exit::Code(0),
+            ..SectionExit::default()
         }],
         measurements: vec![measurement("flops", 7439.5), measurement("bandwidth", 1.0e-9)],
         times: Times {
@@ -158,7 +169,7 @@ pub(crate) fn result(number: u32, attempt: u32, outcome: Outcome) -> CaseResult 
         quarantine: None,
         restored_from: None,
         outputs: None,
-        blocked_by: None,
+        ..CaseResult::default()
     }
 }
 

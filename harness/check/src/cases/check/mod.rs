@@ -10,8 +10,10 @@
 //! ```
 
 mod cases;
+mod hashes;
 
 pub use cases::Early;
+pub use hashes::hash_of_site;
 
 use crate::{
     cases::{
@@ -27,6 +29,7 @@ use crate::{
     },
     site::facts::KnownSystems,
 };
+use hashes::Hashes;
 use muster_text::{
     decode::Placeholders,
     diagnostic::{Diagnostic, Span},
@@ -78,6 +81,8 @@ pub struct Check {
     pub(crate) figures: BTreeSet<String>,
     /// The settings of `-S`, which override everything.
     overrides: Option<Node>,
+    /// What it says, in digests.
+    pub(crate) hashes: Hashes,
     layers: Arc<Mutex<HashMap<Vec<usize>, Arc<Layer>>>>,
 }
 
@@ -127,6 +132,7 @@ impl Check {
         let mut needs = Needs::of(&file, &tree, diagnostics);
         std::iter::once(&tree).chain(manifests.of(&tree)).for_each(|text| needs.note_stagedirs(text));
         let exclude = parameter::excluded(&tree, &parameters, overrides.is_some(), diagnostics);
+        let hashes = Hashes::of(&tree, manifests.of(&tree));
         let check = Self {
             early_rules,
             needs,
@@ -142,6 +148,7 @@ impl Check {
             parameters,
             rules,
             overrides,
+            hashes,
             layers: Arc::default(),
             tree: tree.without(&["parameters", "exclude", "when", "abstract", "extends"]),
         };

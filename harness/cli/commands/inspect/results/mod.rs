@@ -5,6 +5,7 @@ mod list;
 mod migrate;
 mod questions;
 mod show;
+mod upkeep;
 
 use crate::{
     args::{Cli, ResultsCommand, Stored},
@@ -41,6 +42,12 @@ pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Resu
         ResultsCommand::History(args) => questions::history(cli, args, terminal),
         ResultsCommand::SuggestReferences(args) => questions::suggest(cli, args, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
+        ResultsCommand::Rebuild => upkeep::rebuild(cli, terminal),
+        ResultsCommand::Alias { old, new } => upkeep::alias(cli, (old, new), terminal),
+        ResultsCommand::Annotate(args) => upkeep::annotate(cli, args, terminal),
+        ResultsCommand::Delete { sessions } => upkeep::delete(cli, sessions, terminal),
+        ResultsCommand::Prune(args) => upkeep::prune(cli, args, terminal),
+        ResultsCommand::Backup { file } => upkeep::backup(cli, file, terminal),
     }
 }
 

@@ -30,7 +30,7 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
             parameters: vec![],
             scheduler: "fake".into(),
             num_tasks: 1,
-            on_disruption: None,
+            ..About::default()
         },
         identifier: None,
         attempt,
@@ -51,7 +51,7 @@ fn result(case: &str, attempt: u32, outcome: Outcome) -> CaseResult {
         quarantine: None,
         restored_from: None,
         outputs: None,
-        blocked_by: None,
+        ..CaseResult::default()
     }
 }
 
@@ -225,7 +225,7 @@ fn session(counting: Counting) -> Session {
         interrupted: false,
         counting,
         extras: vec![],
-        selection: String::new(),
+        ..Session::default()
     }
 }
 

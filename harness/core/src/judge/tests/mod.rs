@@ -89,7 +89,7 @@ fn pods(logs: &[(&str, &str, &str)]) -> Stdout {
 
 /// A job that ended with this status in its only section.
 fn ended(exit: Exit) -> Ending {
-    let exits = vec![SectionExit { section: "stdout".into(), section_id: None, node: None, exit }];
+    let exits = vec![SectionExit { section: "stdout".into(), exit, ..SectionExit::default() }];
     Ending { ended: Timestamp(1), exits, ..Ending::default() }
 }
 

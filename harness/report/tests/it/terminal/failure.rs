@@ -206,7 +206,7 @@ fn cases_that_were_aborted_while_they_ran_are_counted_too() {
 
 #[test]
 fn a_thousand_pods_do_not_fill_the_screen() {
-    let exit = |number| SectionExit { section: format!("pod-{number}"), section_id: None, node: None, exit: Exit::Code(7) };
+    let exit = |number| SectionExit { section: format!("pod-{number}"), exit: Exit::Code(7), ..SectionExit::default() };
     let cases = [CaseResult {
         exits: (0..1000).map(exit).collect(),
         log_tail: Some((0..1000).map(|number| format!("{number}%\r")).collect::<Vec<_>>().concat()),

@@ -29,7 +29,7 @@ use crate::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::job::{
-    scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+    scheduler::{Disruption, Ending, JobStatus, SectionExit},
     workload::Clock,
 };
 use muster_text::{
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
     ) -> JobState {
         let mut exits = pod.exits;
         if failed && exits.iter().all(|exit| exit.exit.status() == Some(0)) {
-            exits.push(SectionExit { section: pod.name, section_id: pod.uid, node: pod.node, exit: Exit::Unknown });
+            exits.push(SectionExit { section: pod.name, section_id: pod.uid, node: pod.node, ..SectionExit::default() });
         }
         let pods = replaced_pods::of_one_pod(&self.observed.pods, seen, self.handle);
         self.ended(pod.started, pod.ended, Ending { exits, pods, disruption, cause, notes: pod.notes, ..Ending::default() })

@@ -7,7 +7,7 @@ use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 /// The end of a job that is one section on one host.
 pub(crate) fn ending(host: &str, started: Timestamp, ended: Timestamp, exit: Exit, cause: Option<String>) -> Ending {
-    let exits = vec![SectionExit { section: host.to_owned(), section_id: None, node: Some(host.to_owned()), exit }];
+    let exits = vec![SectionExit { section: host.to_owned(), node: Some(host.to_owned()), exit, ..SectionExit::default() }];
     Ending { started, ended: ended.max(started), exits, cause: cause.or_else(|| explain(exit)), ..Ending::default() }
 }
 

@@ -327,7 +327,7 @@ impl Facts<'_> {
             notes.push("Slurm started the job again: log and status are those of its last start".to_owned());
         }
         let all = self.nodes();
-        let exits = vec![SectionExit { section: SECTION.to_owned(), section_id: None, node: all.first().cloned(), exit }];
+        let exits = vec![SectionExit { section: SECTION.to_owned(), node: all.first().cloned(), exit, ..SectionExit::default() }];
         Ending { started, ended, exits, nodes: all, cause, notes, ..Ending::default() }
     }
 

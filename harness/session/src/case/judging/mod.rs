@@ -23,7 +23,7 @@ use crate::{
     log::{
         keep_files::KeptFiles,
         spool::{Spool, is_disk_full},
-        tail::log_tail,
+        tail::{log_end, log_tail},
     },
 };
 use muster_core::{
@@ -35,7 +35,7 @@ use muster_core::{
         stdout::Stdout,
     },
     judge::{Judgement, Monitor},
-    result::{Invalid, Outcome, Phase},
+    result::{Invalid, LogEnd, Outcome, Phase},
     rules::Rules,
 };
 use std::{
@@ -64,6 +64,8 @@ pub(crate) struct AttemptFiles {
 struct LogSummary {
     nodes: Vec<String>,
     tail: Option<String>,
+    /// More of it, for the store.
+    end: Option<LogEnd>,
     /// Where it was moved.
     kept: Option<Result<PathBuf, FoldersError>>,
 }
@@ -235,18 +237,19 @@ impl AttemptFiles {
         let (folders, attempt) = (&context.folders, self.attempt());
         let kept =
             if is_needed { folders.keep_copy(&self.stage, attempt, files) } else { folders.keep(&self.stage, attempt, files) };
-        LogSummary { nodes: nodes(stdout), tail: None, kept: Some(kept) }
+        LogSummary { nodes: nodes(stdout), tail: None, end: None, kept: Some(kept) }
     }
 }
 
 impl LogSummary {
     fn of(stdout: &Stdout) -> Self {
-        Self { nodes: nodes(stdout), tail: log_tail(stdout), kept: None }
+        Self { nodes: nodes(stdout), tail: log_tail(stdout), end: log_end(stdout), kept: None }
     }
 
     fn add_to(self, record: &mut Record) {
         record.ran_on(self.nodes);
         record.result.log_tail = self.tail;
+        record.result.log = self.end.map(Box::new);
         match self.kept {
             Some(Ok(output)) => record.result.folder = Some(output),
             Some(Err(error)) => record.result.warnings.push(chain(&error)),

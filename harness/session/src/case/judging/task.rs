@@ -187,7 +187,7 @@ mod tests {
             ..Rules::default()
         };
         let stdout = Stdout::of("text");
-        let exits = vec![SectionExit { section: "stdout".into(), section_id: None, node: None, exit: Exit::Signal(9) }];
+        let exits = vec![SectionExit { section: "stdout".into(), exit: Exit::Signal(9), ..SectionExit::default() }];
         let ending = Ending { started: Timestamp(1), ended: Timestamp(2), exits, ..Ending::default() };
         let files = Some(Files { sections: stdout.sections().to_vec(), unread: vec!["core (binary)".into()] });
         let task = Task { rules: Arc::new(rules), ending, log: "/log".into(), sections: stdout.sections().to_vec(), files };

@@ -146,7 +146,7 @@ impl Spool {
             let SectionOrigin { node, uid, .. } = &section.origin;
             let (section_id, node) = (uid.as_ref().map(|_| section.origin.id()), node.clone());
             let section = section.origin.title();
-            move |exit| SectionExit { section, section_id, node, exit }
+            move |exit| SectionExit { section, section_id, node, exit, ..SectionExit::default() }
         };
         let (superseded, judged): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.origin.superseded);
         let exits = judged.into_iter().map(|section| section.exit.map(exit(section))).collect::<Option<Vec<_>>>()?;

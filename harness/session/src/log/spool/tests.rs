@@ -90,9 +90,9 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
     ]);
     let exit = |section: &str, node: &str, code| SectionExit {
         section: section.into(),
-        section_id: None,
         node: Some(node.into()),
         exit: Exit::Code(code),
+        ..SectionExit::default()
     };
     let stdout = spool.assemble(&[exit("worker", "n1", 1), exit("launcher", "n2", 0)]).unwrap();
     assert_eq!(text(&stdout), "aaaaaaaa\n\n-------launcher-------\nl\n\n-------worker-------\nw\n");
@@ -121,8 +121,8 @@ fn a_pod_that_was_replaced_under_its_name_stands_after_what_is_judged() {
     let exit = |section: &str, uid: &str, code| SectionExit {
         section: section.into(),
         section_id: Some(uid.into()),
-        node: None,
         exit: Exit::Code(code),
+        ..SectionExit::default()
     };
     let exits = [exit("db-0", "u3", 0), exit("db-0#2", "u2", 9)];
     let stdout = spool.assemble(&exits).unwrap();
@@ -182,7 +182,8 @@ fn a_log_that_fills_the_limit_is_not_judged_in_the_place_of_the_one_that_replace
         }
         let mut pods = vec![pod("u1", 1, false), pod("u2", 0, true)];
         pods.extend(other.map(|_| JobPod { name: "other".into(), ..pod("v1", 0, true) }));
-        let exit = SectionExit { section: "db-0".into(), section_id: Some("u2".into()), node: None, exit: Exit::Code(0) };
+        let exit =
+            SectionExit { section: "db-0".into(), section_id: Some("u2".into()), exit: Exit::Code(0), ..SectionExit::default() };
         let ending = Ending { pods, exits: vec![exit], ..Ending::default() };
         let stdout = spool.assemble_ended(&ending).unwrap();
         let seen: Vec<_> = stdout.sections().iter().map(|section| stdout.section(section)).collect();
@@ -275,7 +276,7 @@ fn three(folder: &TempDir, len: usize) -> (Spool, Vec<SectionExit>, String) {
     for (n, text) in texts.iter().enumerate() {
         whole.extend(["\n-------", &format!("pod-{n}"), "-------\n", text]);
     }
-    let exit = |n| SectionExit { section: format!("pod-{n}"), section_id: None, node: None, exit: Exit::Code(0) };
+    let exit = |n| SectionExit { section: format!("pod-{n}"), exit: Exit::Code(0), ..SectionExit::default() };
     (spool, (0..3).map(exit).collect(), whole)
 }
 

@@ -65,7 +65,12 @@ fn fate(message: &Message) -> Fate {
         Message::Launched(..) | Message::Finished(_) | Message::Cleaned(_) | Message::Swept(_) | Message::End { .. } => {
             Fate::Spooled
         }
-        Message::Begin(_) | Message::TakeOver(..) | Message::HandOver(..) | Message::Beat(..) => Fate::Refused,
+        Message::Begin(_)
+        | Message::TakeOver(..)
+        | Message::HandOver(..)
+        | Message::Beat(..)
+        | Message::Plan(..)
+        | Message::Seen(..) => Fate::Refused,
         Message::States | Message::Close => Fate::Dropped,
     }
 }

@@ -267,7 +267,7 @@ impl<'a> Pods<'a> {
 
     fn unknown(&self) -> SectionExit {
         let section = self.view.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
-        SectionExit { section, section_id: None, node: None, exit: Exit::Unknown }
+        SectionExit { section, ..SectionExit::default() }
     }
 
     /// The pods that were replaced under the same name.

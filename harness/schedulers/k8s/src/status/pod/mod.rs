@@ -17,10 +17,16 @@ pub(crate) mod placement;
 mod waiting;
 
 use super::{View, cause, cause::Place, grace};
-use crate::job::{ContainerLog, SeenPod, sections};
+use crate::{
+    api::clock,
+    job::{ContainerLog, SeenPod, sections},
+};
 use disruption::Disrupted;
 use ends::{exit, is_running, terminated};
-use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use k8s_openapi::{
+    api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
 use muster_core::job::{
     scheduler::{Disruption, Exit, SectionExit},
     stdout::SectionOrigin,
@@ -284,7 +290,10 @@ impl PodView<'_> {
         let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
             let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.view.handle) };
             let (section_id, node) = (Some(origin.id()), self.node().map(str::to_owned));
-            SectionExit { section: origin.title(), section_id, node, exit: exit(end) }
+            let time = |at: &Option<Time>| at.as_ref().and_then(clock::known);
+            let (started, ended) = (time(&end.started_at), time(&end.finished_at));
+            let image = Some(status.image_id.clone()).filter(|image| !image.is_empty());
+            SectionExit { section: origin.title(), section_id, node, exit: exit(end), image, started, ended }
         };
         ends.into_iter().map(exit).collect()
     }

@@ -1,45 +1,7 @@
-//! The commands of `muster results`.
+//! The questions of `muster results`.
 
-use crate::args::TableFormat;
-use clap::{Args, Subcommand, ValueEnum};
-use muster_core::query::spec::{Comparison, Selection, SpecError};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
-
-/// `muster results ...`
-#[derive(Debug, Clone, Subcommand)]
-pub enum ResultsCommand {
-    /// List the stored sessions, the newest first
-    ///
-    /// A selection names them: `2026-11-24` is a night, `now-1w:now` a period, `tag=nightly,system=eidf` filters.
-    List(ListArgs),
-    /// Show one session: its cases, figures and failures
-    Show {
-        /// The session, or an unambiguous beginning of it; `latest` for the newest
-        #[arg(default_value = "latest")]
-        session: String,
-        /// Print the JSON run report instead
-        #[arg(long)]
-        json: bool,
-    },
-    /// Group the failures of a night by cause
-    ///
-    /// With the first bad night, the last good one, and what changed between them.
-    Causes(CausesArgs),
-    /// Compare two sets of sessions, variable by variable
-    ///
-    /// The worst first; new and vanished variables are always shown.
-    Compare(CompareArgs),
-    /// Show variables over time, as a chart
-    History(HistoryArgs),
-    /// Print stored sessions as CSV (a row for each figure) or JSON (a list of run reports)
-    Export(ExportArgs),
-    /// Store sessions from run reports of Muster or ReFrame, or from ReFrame's results database
-    Import(ImportArgs),
-    /// Suggest references from stored figures
-    SuggestReferences(SuggestArgs),
-    /// Bring the results database of an earlier version up to date
-    Migrate,
-}
 
 /// Which cases of the sessions.
 #[derive(Debug, Clone, Default, Args)]
@@ -202,47 +164,4 @@ pub enum OutputFormat {
     Json,
     /// RFC 4180.
     Csv,
-}
-
-/// ReFrame's actions on stored results.
-#[derive(Debug, Clone, Args)]
-pub struct Stored {
-    /// Compare stored figures
-    ///
-    /// NEW/OLD/AGGREGATION/COLUMNS, as in now-1d:now/now-8d:now-1d/median:/+result
-    #[arg(long, value_name = "CMPSPEC", value_parser = Comparison::parse, help_heading = "Stored results")]
-    pub performance_compare: Option<Comparison>,
-    /// List stored sessions: all, or those of a selection
-    #[arg(long, value_name = "SELECTION", num_args = 0..=1, default_missing_value = "", value_parser = Selection::parse, help_heading = "Stored results")]
-    pub list_stored_sessions: Option<Selection>,
-    /// List stored figures
-    ///
-    /// SELECTION/AGGREGATION/COLUMNS, as in now-1w:now/median:/+job_nodelist
-    #[arg(long, value_name = "SPEC", value_parser = Comparison::parse_with_one_set, help_heading = "Stored results")]
-    pub list_stored_testcases: Option<Comparison>,
-    /// Print the run reports of stored sessions
-    #[arg(long, value_name = "SELECTION", value_parser = Selection::parse, help_heading = "Stored results")]
-    pub describe_stored_sessions: Option<Selection>,
-}
-
-/// How figures are shown at the end of a session.
-#[derive(Debug, Clone, PartialEq)]
-pub enum PerformanceReport {
-    /// Those of the session.
-    Table(TableFormat),
-    /// Beside stored ones.
-    Compared(Box<Comparison>),
-}
-
-impl PerformanceReport {
-    /// Reads `pretty`, `plain`, `csv`, or a comparison with one set.
-    pub(super) fn parse(text: &str) -> Result<Self, SpecError> {
-        match <TableFormat as ValueEnum>::from_str(text, true) {
-            Ok(format) => Ok(Self::Table(format)),
-            Err(_) if text.contains('/') => Ok(Self::Compared(Box::new(Comparison::parse_with_one_set(text)?))),
-            Err(_) => Err(SpecError(format!(
-                "`{text}` is neither pretty, plain or csv nor SELECTION/AGGREGATION/COLUMNS, as in now-1d:now/last:/+result"
-            ))),
-        }
-    }
 }

@@ -1,0 +1,241 @@
+//! Removing sessions and logs, and giving their space back.
+
+use super::{Upkeep, ended};
+use crate::{
+    Location, Owner, StoreError,
+    read::decode,
+    sql::{Connection, Row, query},
+    write::history::HistoryStatements,
+};
+use muster_core::case::SessionId;
+use muster_text::time::Timestamp;
+use sqlx::{AssertSqlSafe, Error};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    time::Duration,
+};
+
+/// How many sessions are removed in one transaction: those that write meanwhile wait for one at most.
+const AT_ONCE: usize = 50;
+
+/// A session without an end whose owner is not visible is over after this.
+const SURELY_OVER: Duration = Duration::from_hours(30 * 24);
+
+/// What stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    pub now: Timestamp,
+    /// Sessions that are younger.
+    pub sessions: Duration,
+    /// The newest of each system, however old they are.
+    pub last: usize,
+    /// Logs that are younger; `None`: as long as their sessions.
+    pub logs: Option<Duration>,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    pub sessions: usize,
+    pub logs: u64,
+    /// Old sessions that stay, because something of their jobs may be left: `muster sweep` removes it.
+    pub unswept: usize,
+}
+
+/// A session that may go.
+struct Candidate {
+    number: i64,
+    id: SessionId,
+    system: String,
+    started: Timestamp,
+    is_over: bool,
+    has_open_jobs: bool,
+}
+
+impl Upkeep {
+    /// Removes sessions that are old, and logs. What runs, and what may have left something, stays. `alive`: whether an owner lives,
+    /// `None`: that is not known.
+    pub async fn prune(&mut self, keep: &Keep, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Pruned, StoreError> {
+        let candidates = self.candidates(keep.now, alive).await?;
+        let mut pruned = Pruned::default();
+        let mut of_system: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut old = Vec::new();
+        // The newest first.
+        for candidate in &candidates {
+            let newer = of_system.entry(&candidate.system).or_default();
+            *newer += 1;
+            let is_old = candidate.started.plus(keep.sessions) <= keep.now && *newer > keep.last && candidate.is_over;
+            match (is_old, candidate.has_open_jobs) {
+                (true, false) => old.push(candidate.number),
+                (true, true) => pruned.unswept += 1,
+                (false, _) => {}
+            }
+        }
+        pruned.sessions = old.len();
+        self.remove(&old).await?;
+        if let Some(logs) = keep.logs {
+            let before = keep.now.0.saturating_sub(i64::try_from(logs.as_micros()).unwrap_or(i64::MAX));
+            let delete =
+                query("DELETE FROM attempt_log WHERE attempt IN (SELECT id FROM attempt WHERE finished < $1)").bind(before);
+            pruned.logs = delete.execute(&mut self.connection).await.map_err(|cause| self.unwritten(cause))?;
+        }
+        Ok(pruned)
+    }
+
+    /// Removes sessions by their whole ids.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSession`], [`StoreError::Running`] and [`StoreError::Unswept`], and nothing is removed.
+    pub async fn delete(
+        &mut self,
+        sessions: &[SessionId],
+        now: Timestamp,
+        alive: impl Fn(&Owner) -> Option<bool>,
+    ) -> Result<(), StoreError> {
+        let candidates = self.candidates(now, alive).await?;
+        let mut numbers = Vec::new();
+        for session in sessions {
+            let found = candidates.iter().find(|candidate| candidate.id == *session);
+            let found = found.ok_or_else(|| StoreError::NoSession { prefix: session.0.clone() })?;
+            if !found.is_over {
+                return Err(StoreError::Running { session: session.clone() });
+            }
+            if found.has_open_jobs {
+                return Err(StoreError::Unswept { session: session.clone() });
+            }
+            numbers.push(found.number);
+        }
+        self.remove(&numbers).await
+    }
+
+    /// All sessions, the newest first.
+    async fn candidates(&mut self, now: Timestamp, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Vec<Candidate>, StoreError> {
+        let sessions = "SELECT s.*, CASE WHEN EXISTS (SELECT 1 FROM job j WHERE j.session = s.number AND j.state <> 'cleaned')
+            THEN 1 ELSE 0 END AS open_jobs FROM session s ORDER BY started DESC, number DESC";
+        let rows = query(sessions).fetch_all(&mut self.connection).await;
+        let candidate = |row: &Row| {
+            let (session, held) = decode::session(row)?;
+            let is_over = session.ended.is_some()
+                || match alive(&held.owner) {
+                    Some(alive) => !alive,
+                    None => session.started.plus(SURELY_OVER) <= now,
+                };
+            Ok(Candidate {
+                number: row.try_get("number")?,
+                id: session.id,
+                system: session.system,
+                started: session.started,
+                is_over,
+                has_open_jobs: row.try_get("open_jobs")?,
+            })
+        };
+        let candidates = rows.and_then(|rows| rows.iter().map(candidate).collect());
+        candidates.map_err(|cause| self.unread("sessions", cause))
+    }
+
+    async fn remove(&mut self, sessions: &[i64]) -> Result<(), StoreError> {
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        let done = async {
+            self.connection.check_references(false).await?;
+            for sessions in sessions.chunks(AT_ONCE) {
+                self.connection.begin().await?;
+                let done = remove(&mut self.connection, sessions).await;
+                ended(&mut self.connection, done).await?;
+            }
+            self.connection.check_references(true).await
+        };
+        done.await.map_err(|cause| self.unwritten(cause))
+    }
+
+    /// How many bytes the database takes, with its journal.
+    pub async fn size(&mut self) -> Result<u64, StoreError> {
+        match &self.database {
+            Location::File(path) => {
+                let journal = PathBuf::from(format!("{}-wal", path.display()));
+                Ok([path, &journal].iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum())
+            }
+            Location::Server(_) => {
+                let size = query("SELECT pg_database_size(current_database())").fetch_scalar::<i64>(&mut self.connection).await;
+                size.map(|size| u64::try_from(size).unwrap_or(0)).map_err(|cause| self.unread("its size", cause))
+            }
+        }
+    }
+
+    /// Gives back the space of what was removed.
+    pub async fn shrink(&mut self) -> Result<(), StoreError> {
+        self.connection.vacuum().await.map_err(|cause| self.unwritten(cause))
+    }
+}
+
+/// Removes sessions with all that belongs to them. The order is that of references.
+async fn remove(connection: &mut Connection, sessions: &[i64]) -> Result<(), Error> {
+    let list = sessions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let nights = query(AssertSqlSafe(format!(
+        "SELECT DISTINCT system, night FROM session WHERE number IN ({list}) AND night IS NOT NULL"
+    )));
+    let nights = nights.fetch_all(connection).await?;
+    let nights: Vec<(String, i64)> =
+        nights.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, Error>>()?;
+    let cases = format!(r#"(SELECT id FROM "case" WHERE session IN ({list}))"#);
+    let attempts = format!(r#"(SELECT id FROM attempt WHERE "case" IN {cases})"#);
+    for table in ["measurement", "section", "member", "attempt_log"] {
+        execute(connection, format!("DELETE FROM {table} WHERE attempt IN {attempts}")).await?;
+    }
+    execute(connection, format!(r#"DELETE FROM live WHERE "case" IN {cases}"#)).await?;
+    execute(connection, format!("DELETE FROM job WHERE session IN ({list})")).await?;
+    execute(connection, format!(r#"DELETE FROM attempt WHERE "case" IN {cases}"#)).await?;
+    for (system, night) in &nights {
+        remove_figures(connection, system, *night, &cases).await?;
+    }
+    execute(connection, format!(r#"DELETE FROM "case" WHERE session IN ({list})"#)).await?;
+    execute(connection, format!("DELETE FROM session WHERE number IN ({list})")).await?;
+    for (system, night) in nights {
+        remove_empty_night(connection, system, night).await?;
+    }
+    Ok(())
+}
+
+/// Removes the figures of cases from a night, and writes its own again.
+async fn remove_figures(connection: &mut Connection, system: &str, night: i64, cases: &str) -> Result<(), Error> {
+    let metrics = query("SELECT m.id FROM metric m JOIN subject s ON s.id = m.subject WHERE s.system = $1");
+    let metrics = metrics.bind(system.to_owned()).fetch_all(connection).await?;
+    let mut changed = BTreeSet::new();
+    for row in &metrics {
+        let metric: i64 = row.try_get(0)?;
+        // The plus keeps the database from looking for each case first.
+        let delete = format!(r#"DELETE FROM run_figure WHERE metric = $1 AND night = $2 AND +"case" IN {cases}"#);
+        let deleted = query(AssertSqlSafe(delete)).bind(metric).bind(night).execute(connection).await?;
+        let delete = format!("DELETE FROM node_figure WHERE metric = $1 AND +night = $2 AND +run IN {cases}");
+        query(AssertSqlSafe(delete)).bind(metric).bind(night).execute(connection).await?;
+        if deleted > 0 {
+            query("DELETE FROM night_figure WHERE metric = $1 AND night = $2")
+                .bind(metric)
+                .bind(night)
+                .execute(connection)
+                .await?;
+            changed.insert((metric, night));
+        }
+    }
+    HistoryStatements::new(connection.dialect()).nights_again(connection, &changed).await
+}
+
+/// A night without sessions was none.
+async fn remove_empty_night(connection: &mut Connection, system: String, night: i64) -> Result<(), Error> {
+    let left = query("SELECT count(*) FROM session WHERE system = $1 AND night = $2").bind(system.clone()).bind(night);
+    if left.fetch_scalar::<i64>(connection).await? > 0 {
+        return Ok(());
+    }
+    let planned = "DELETE FROM planned WHERE night = $2 AND subject IN (SELECT id FROM subject WHERE system = $1)";
+    for delete in [planned, "DELETE FROM night WHERE system = $1 AND night = $2"] {
+        query(delete).bind(system.clone()).bind(night).execute(connection).await?;
+    }
+    Ok(())
+}
+
+async fn execute(connection: &mut Connection, text: String) -> Result<(), Error> {
+    query(AssertSqlSafe(text)).execute(connection).await.map(drop)
+}

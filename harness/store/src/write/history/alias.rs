@@ -1,0 +1,121 @@
+//! Which name a case has in history: that of its last alias. Pure.
+
+/// How many aliases may follow one another.
+const CHAIN: usize = 16;
+
+/// The aliases of a database: old name, new name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Aliases(Vec<(String, String)>);
+
+impl Aliases {
+    pub(crate) fn of(aliases: Vec<(String, String)>) -> Self {
+        Self(aliases)
+    }
+
+    /// The name of a case in history. `stream` stands for the check of all its cases, `stream %size` for a parameter of it and
+    /// `stream %size=2G` for one case.
+    pub(crate) fn canonical(&self, display: &str) -> String {
+        let mut name = display.to_owned();
+        for _ in 0..CHAIN {
+            match self.0.iter().find_map(|(old, new)| renamed(&name, old, new)) {
+                Some(next) if next != name => name = next,
+                _ => break,
+            }
+        }
+        name
+    }
+
+    /// The alias of a name.
+    pub(crate) fn new_name(&self, old: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == old).map(|(_, new)| new.as_str())
+    }
+
+    /// Whether another alias would lead in a circle.
+    pub(crate) fn is_circle(&self, old: &str, new: &str) -> bool {
+        let with = Self([self.0.clone(), vec![(old.to_owned(), new.to_owned())]].concat());
+        let mut name = old.to_owned();
+        for _ in 0..=with.0.len() {
+            match with.0.iter().find_map(|(old, new)| renamed(&name, old, new)) {
+                None => return false,
+                Some(next) if next == name => return true,
+                Some(next) => name = next,
+            }
+        }
+        true
+    }
+}
+
+/// The name under one alias; `None`: it is not about this case.
+fn renamed(name: &str, old: &str, new: &str) -> Option<String> {
+    if name == old {
+        return Some(new.to_owned());
+    }
+    let (check, parameters) = name.split_once(' ')?;
+    if check == old && !new.contains(' ') {
+        return Some(format!("{new} {parameters}"));
+    }
+    // A parameter: `stream %size` -> `stream %bytes`.
+    let (old_check, old_parameter) = parameter(old)?;
+    let (new_check, new_parameter) = parameter(new)?;
+    if check != old_check {
+        return None;
+    }
+    let mut is_there = false;
+    let parameters: Vec<String> = parameters
+        .split(' ')
+        .map(|part| match part.split_once('=') {
+            Some((parameter, value)) if parameter == old_parameter => {
+                is_there = true;
+                format!("{new_parameter}={value}")
+            }
+            _ => part.to_owned(),
+        })
+        .collect();
+    is_there.then(|| format!("{new_check} {}", parameters.join(" ")))
+}
+
+/// A check and the name of one of its parameters, with `%`.
+fn parameter(name: &str) -> Option<(&str, &str)> {
+    let (check, parameter) = name.split_once(' ')?;
+    (parameter.starts_with('%') && !parameter.contains(['=', ' '])).then_some((check, parameter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aliases(pairs: &[(&str, &str)]) -> Aliases {
+        Aliases::of(pairs.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_check_a_parameter_or_a_case_is_renamed() {
+        let aliases = aliases(&[
+            ("triad", "stream"),
+            ("stream %size", "stream %bytes"),
+            ("copy %n=1", "copy_once"),
+            ("stream %bytes=2G %mode=a", "stream %bytes=2G %mode=b"),
+        ]);
+        for (name, canonical) in [
+            ("triad", "stream"),
+            ("triad %size=2G", "stream %bytes=2G"),
+            ("stream %size=1G %mode=a", "stream %bytes=1G %mode=a"),
+            ("triad %size=2G %mode=a", "stream %bytes=2G %mode=b"),
+            ("stream %sizes=1", "stream %sizes=1"),
+            ("copy %n=1", "copy_once"),
+            ("copy %n=10", "copy %n=10"),
+            ("triads", "triads"),
+        ] {
+            assert_eq!(aliases.canonical(name), canonical, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_circle_is_found_and_followed_by_nobody_for_ever() {
+        let none = aliases(&[("a", "b"), ("b", "c")]);
+        assert!(!none.is_circle("c", "d"));
+        assert!(none.is_circle("c", "a"));
+        assert!(none.is_circle("x", "x"));
+        aliases(&[("a", "b"), ("b", "a")]).canonical("a");
+    }
+}

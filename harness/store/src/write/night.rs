@@ -1,0 +1,240 @@
+//! What a transaction writes beside its own rows: nights, nodes, planned cases, and what finished attempts leave in history.
+
+use crate::{
+    sql::{Connection, Dialect, query},
+    write::{
+        history::{HistoryStatements, Known, Measured},
+        message::{AttemptEntry, Message, Seen, Text},
+        places::Places,
+        rows::{SessionCases, Sessions},
+        statements::Row,
+    },
+};
+use muster_core::{
+    case::CaseName,
+    job::{scheduler::NodeSeen, workload::Clock},
+    night::Night,
+    result::{CaseResult, Outcome},
+};
+use muster_text::time::Timestamp;
+use sqlx::Error;
+use std::collections::BTreeMap;
+
+/// Writes it, and knows the numbers of what it has written.
+pub(crate) struct NightWriter {
+    history: HistoryStatements,
+    places: Places,
+    known: Known,
+}
+
+impl NightWriter {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { history: HistoryStatements::new(dialect), places: Places::new(dialect), known: Known::default() }
+    }
+
+    /// A transaction has failed: numbers that it gave out are not there.
+    pub(crate) fn forget(&mut self) {
+        self.known = Known::default();
+    }
+
+    pub(crate) async fn write(
+        &mut self,
+        connection: &mut Connection,
+        sessions: &Sessions,
+        messages: &[&Message],
+        attempts: &[Row<'_, AttemptEntry>],
+    ) -> Result<(), Error> {
+        for message in messages {
+            match message {
+                Message::Plan(session, plan) => self.plan(connection, sessions.get(session), plan).await?,
+                Message::Seen(session, seen) => self.seen(connection, sessions.get(session), session, seen).await?,
+                Message::End { session, .. } => end(connection, session).await?,
+                Message::Begin(_)
+                | Message::Intent(_)
+                | Message::Launched(..)
+                | Message::Finished(_)
+                | Message::Cleaned(_)
+                | Message::Swept(_)
+                | Message::TakeOver(..)
+                | Message::HandOver(..)
+                | Message::Beat(..)
+                | Message::States
+                | Message::Close => {}
+            }
+        }
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        self.finished(connection, sessions, attempts).await
+    }
+
+    async fn plan(
+        &mut self,
+        connection: &mut Connection,
+        session: Option<&SessionCases>,
+        (night, cases): &(Night, Vec<CaseName>),
+    ) -> Result<(), Error> {
+        let Some(SessionCases { system, .. }) = session else { return Ok(()) };
+        // Others may have added aliases since.
+        self.forget();
+        self.known.load(connection, system).await?;
+        insert_night(connection, system, night).await?;
+        self.history.plan(connection, &mut self.known, night.date.days(), cases.iter()).await
+    }
+
+    async fn seen(
+        &mut self,
+        connection: &mut Connection,
+        session: Option<&SessionCases>,
+        id: &Text,
+        seen: &Seen,
+    ) -> Result<(), Error> {
+        let Some(SessionCases { system, .. }) = session else { return Ok(()) };
+        for node in &seen.nodes {
+            let NodeSeen { name, uid, class, facts } = node;
+            let number = self.known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?;
+            node_facts(connection, number, facts, seen.at).await?;
+        }
+        if seen.facts.is_empty() {
+            return Ok(());
+        }
+        let row = query("SELECT facts FROM session WHERE id = $1").bind(Text::clone(id)).fetch_one(connection).await?;
+        let mut facts: BTreeMap<String, String> =
+            serde_json::from_str(row.try_get("facts")?).map_err(|cause| Error::Decode(cause.into()))?;
+        facts.extend(seen.facts.clone());
+        let facts = serde_json::to_string(&facts).map_err(|cause| Error::Encode(cause.into()))?;
+        let update = query("UPDATE session SET facts = $2 WHERE id = $1").bind(Text::clone(id)).bind(facts);
+        update.execute(connection).await.map(drop)
+    }
+
+    async fn finished(
+        &mut self,
+        connection: &mut Connection,
+        sessions: &Sessions,
+        attempts: &[Row<'_, AttemptEntry>],
+    ) -> Result<(), Error> {
+        for SessionCases { system, .. } in sessions.values() {
+            self.known.load(connection, system).await?;
+        }
+        let entries: Vec<_> = attempts.iter().map(|(id, _, entry)| (*id, *entry)).collect();
+        let nodes = self.places.write(connection, &mut self.known, &entries).await?;
+        let (mut measured, mut states) = (Vec::new(), Vec::new());
+        for ((_, case, entry), nodes) in attempts.iter().zip(&nodes) {
+            let result = &entry.result;
+            let Some(SessionCases { night: Some(night), counting, .. }) = sessions.get(&entry.session) else { continue };
+            if result.restored_from.is_some() {
+                continue;
+            }
+            states.extend(state(&result.outcome).map(|state| (*night, &result.name, state)));
+            if result.outcome.is_measured() {
+                let CaseResult { name, about, purpose, measurements, attempt, .. } = result;
+                measured.push(Measured {
+                    night: *night,
+                    case: *case,
+                    name,
+                    about,
+                    number: *attempt,
+                    counting: *counting,
+                    purpose: *purpose,
+                    measurements,
+                    nodes,
+                });
+            }
+        }
+        self.history.states(connection, &mut self.known, &states).await?;
+        self.history.write(connection, &mut self.known, &measured).await
+    }
+}
+
+/// What came of a planned case. `None`: nothing, it is as absent as before.
+pub(crate) fn state(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::Abort => None,
+        Outcome::Skip => Some("skipped"),
+        Outcome::Timeout(Clock::Pending) => Some("busy"),
+        Outcome::Pass
+        | Outcome::Xfail
+        | Outcome::Xpass
+        | Outcome::Fail(_)
+        | Outcome::Invalid(_)
+        | Outcome::Timeout(Clock::Run)
+        | Outcome::Disrupted(_)
+        | Outcome::Error(_)
+        | Outcome::Stopped(_) => Some("run"),
+    }
+}
+
+/// A night begins, or goes on.
+pub(crate) async fn insert_night(connection: &mut Connection, system: &str, night: &Night) -> Result<(), Error> {
+    let insert = query(
+        "INSERT INTO night (system, night, begins, ends, time_zone, state) VALUES ($1, $2, $3, $4, $5, 'running') \
+         ON CONFLICT (system, night) DO UPDATE SET state = excluded.state",
+    );
+    let insert = insert.bind(system.to_owned()).bind(night.date.days()).bind(night.begins.0).bind(night.ends.0);
+    insert.bind(night.time_zone.clone()).execute(connection).await.map(drop)
+}
+
+/// The state of nights, by their sessions. The values of `only` are bound by the caller.
+pub(crate) fn night_states(only: &str) -> String {
+    format!(
+        "UPDATE night SET state = CASE \
+         WHEN EXISTS (SELECT 1 FROM session s WHERE s.system = night.system AND s.night = night.night AND s.ended IS NULL) \
+         THEN 'running' \
+         WHEN EXISTS (SELECT 1 FROM session s WHERE s.system = night.system AND s.night = night.night AND s.interrupted = 1) \
+         THEN 'interrupted' ELSE 'ended' END WHERE {only}"
+    )
+}
+
+/// The session has ended, and perhaps its night.
+async fn end(connection: &mut Connection, session: &Text) -> Result<(), Error> {
+    let only = "(system, night) IN (SELECT system, night FROM session WHERE id = $1)";
+    let update = query(sqlx::AssertSqlSafe(night_states(only))).bind(Text::clone(session));
+    update.execute(connection).await.map(drop)
+}
+
+/// Writes down what has changed of a node.
+async fn node_facts(
+    connection: &mut Connection,
+    node: i64,
+    facts: &BTreeMap<String, String>,
+    at: Timestamp,
+) -> Result<(), Error> {
+    let known = query("SELECT key, value FROM node_fact WHERE node = $1 AND until IS NULL").bind(node);
+    let known = known.fetch_all(connection).await?;
+    let known = known.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+    let known: BTreeMap<String, String> = known.collect::<Result<_, Error>>()?;
+    for key in known.iter().filter(|(key, value)| facts.get(*key) != Some(*value)).map(|(key, _)| key) {
+        let end = query("UPDATE node_fact SET until = $3 WHERE node = $1 AND key = $2 AND until IS NULL");
+        end.bind(node).bind(key.clone()).bind(at.0).execute(connection).await?;
+    }
+    for (key, value) in facts.iter().filter(|(key, value)| known.get(*key) != Some(*value)) {
+        let insert = query(
+            "INSERT INTO node_fact (node, key, from_time, value) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (node, key, from_time) DO UPDATE SET value = excluded.value, until = NULL",
+        );
+        insert.bind(node).bind(key.clone()).bind(at.0).bind(value.clone()).execute(connection).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::result::{Failure, Fault};
+
+    #[test]
+    fn what_was_planned_is_run_skipped_busy_or_still_absent() {
+        let rows = [
+            (Outcome::Pass, Some("run")),
+            (Outcome::Fail(Failure::Performance), Some("run")),
+            (Outcome::Error(Fault::Infra), Some("run")),
+            (Outcome::Timeout(Clock::Run), Some("run")),
+            (Outcome::Timeout(Clock::Pending), Some("busy")),
+            (Outcome::Skip, Some("skipped")),
+            (Outcome::Abort, None),
+        ];
+        for (outcome, expected) in rows {
+            assert_eq!(state(&outcome), expected, "{outcome}");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The history of figures over nights, and its upkeep.
+
+pub(crate) mod history;
+mod upkeep;
+mod verdict;

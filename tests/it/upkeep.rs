@@ -1,0 +1,140 @@
+//! `muster results rebuild|alias|annotate|delete|prune|backup`: what they print, and that bad input changes nothing and ends with 2.
+
+use crate::sandbox::{Ended, Sandbox};
+
+const SITE: &str = "\
+name: here
+hostnames: ['.*']
+nights: { time_zone: Europe/London, cutoff: '12:00', min_coverage: 80% }
+partitions:
+  - { name: local, scheduler: local }
+";
+
+const CHECK: &str = "\
+name: speed
+valid_systems: ['*']
+parameters: { n: [1, 2] }
+executable: 'echo rate=${{ n }}; test ${{ n }} = 1'
+sanity: [{ found: 'rate' }]
+perf_variables: { rate: { pattern: 'rate=(\\d+)', unit: 'MB/s', direction: higher } }
+";
+
+/// A folder with one session: the first case passes, the second fails.
+fn session() -> Sandbox {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("site.yaml", SITE);
+    let ended = sandbox.muster(&["-C", "site.yaml", "-c", "check.yaml", "-r"]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    sandbox
+}
+
+fn database(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.path("state/muster/results.db")
+}
+
+fn rows(sandbox: &Sandbox, query: &str) -> Vec<String> {
+    muster_test_database::rows(&database(sandbox), query).expect("the database")
+}
+
+fn done(sandbox: &Sandbox, args: &[&str]) -> String {
+    let ended = sandbox.muster(&[&["results"], args].concat());
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{args:?}: {}", ended.stdout);
+    ended.stdout
+}
+
+fn refused(sandbox: &Sandbox, args: &[&str]) -> String {
+    let Ended { code, stdout, stderr } = sandbox.muster(&[&["results"], args].concat());
+    assert_eq!((code, &*stdout), (Some(2), ""), "{args:?}: {stderr}");
+    stderr.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_session_is_in_a_night_of_its_site_with_its_figures_its_nodes_and_the_log_of_what_failed() {
+    let sandbox = session();
+    let night = rows(
+        &sandbox,
+        "SELECT n.time_zone || ' ' || n.state || ' ' || (s.started BETWEEN n.begins AND n.ends) FROM night n \
+                               JOIN session s ON s.system = n.system AND s.night = n.night",
+    );
+    assert_eq!(night, ["Europe/London ended 1"]);
+    let figures = "SELECT s.name || ' ' || m.variable || ' ' || f.value || ' ' || m.unit || ' ' || m.direction FROM night_figure f \
+                   JOIN metric m ON m.id = f.metric JOIN subject s ON s.id = m.subject";
+    assert_eq!(rows(&sandbox, figures), ["speed %n=1 rate 1.0 MB/s higher"]);
+    let planned = "SELECT s.name || ' ' || p.state FROM planned p JOIN subject s ON s.id = p.subject ORDER BY 1";
+    assert_eq!(rows(&sandbox, planned), ["speed %n=1 run", "speed %n=2 run"]);
+    assert_eq!(
+        rows(
+            &sandbox,
+            "SELECT c.display || ': ' || l.tail FROM attempt_log l JOIN attempt a ON a.id = l.attempt \
+                              JOIN \"case\" c ON c.id = a.\"case\""
+        ),
+        ["speed %n=2: rate=2"]
+    );
+    let hashes = "SELECT length(check_hash) || ' ' || length(manifest_hash) FROM basis";
+    assert_eq!(rows(&sandbox, hashes), ["16 0"]);
+    assert!(rows(&sandbox, "SELECT facts FROM session")[0].starts_with(r#"{"site_hash":""#));
+    assert_eq!(rows(&sandbox, "SELECT CAST(count(*) AS TEXT) FROM member m JOIN node n ON n.id = m.node"), ["2"]);
+}
+
+#[test]
+fn what_is_stored_is_rebuilt_renamed_annotated_copied_and_removed() {
+    let sandbox = session();
+    let figures = "SELECT s.name || ' ' || f.value FROM night_figure f JOIN metric m ON m.id = f.metric \
+                   JOIN subject s ON s.id = m.subject";
+    insta::assert_snapshot!(done(&sandbox, &["rebuild", "-C", "site.yaml"]), @"the figures of 1 attempt(s) are written again");
+    insta::assert_snapshot!(done(&sandbox, &["alias", "speed", "rate"]), @"`speed` is `rate` in all nights: 2 case(s)");
+    assert_eq!(rows(&sandbox, figures), ["rate %n=1 1.0"]);
+    let annotate =
+        ["annotate", "rate", "--kind", "maintenance", "--from", "2026-11-17", "--until", "2026-11-18", "--reason", "cooling"];
+    insta::assert_snapshot!(done(&sandbox, &annotate), @"annotation 1: maintenance for the nights of 2026-11-17 to 2026-11-18");
+    let copied = done(&sandbox, &["backup", "copy.db"]);
+    assert!(copied.starts_with("copy.db: 0.") && copied.ends_with(" MB, checked\n"), "{copied}");
+    let listed = sandbox.muster(&["results", "list", "--db", "copy.db"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let pruned = done(&sandbox, &["prune", "--keep", "1d", "--logs-older-than", "0s"]);
+    assert!(pruned.starts_with("removed 0 session(s) and 1 log(s): 0."), "{pruned}");
+    let pruned = done(&sandbox, &["prune", "--keep", "0s", "--keep-last", "0"]);
+    assert!(pruned.starts_with("removed 1 session(s) and 0 log(s): 0."), "{pruned}");
+    assert_eq!(rows(&sandbox, figures), [""; 0]);
+    let again = sandbox.muster(&["-C", "site.yaml", "-c", "check.yaml", "-r"]);
+    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    assert_eq!(rows(&sandbox, figures), ["rate %n=1 1.0"]);
+    insta::assert_snapshot!(done(&sandbox, &["delete", "latest"]), @"deleted 1 session(s)");
+}
+
+#[test]
+fn bad_input_is_one_sentence_and_changes_nothing() {
+    let sandbox = session();
+    sandbox.write("notes.txt", "mine");
+    let before = std::fs::read(database(&sandbox)).expect("the database");
+    let from = ["--from", "2026-11-17", "--reason", "why"];
+    let rows: [&[&str]; 11] = [
+        &["alias", "sped", "rate"],
+        &["alias", "speed", " "],
+        &["annotate", "--from", "17.11.2026", "--reason", "why"],
+        &[&["annotate", "sped"], &from[..]].concat(),
+        &[&["annotate", "--until", "2026-11-16"], &from[..]].concat(),
+        &["annotate", "--from", "2026-11-17", "--reason", ""],
+        &["delete", "20200101"],
+        &["prune", "--keep", "soon"],
+        &["backup", "notes.txt"],
+        &["backup", "state/muster/results.db"],
+        &["rebuild", "--db", "missing.db"],
+    ];
+    let said: Vec<_> = rows.iter().map(|args| refused(&sandbox, args)).collect();
+    insta::assert_snapshot!(said.join("\n"), @r"
+    error: no check, parameter or case in the results database [FOLDER]/state/muster/results.db is called `sped`: did you mean `speed`?
+    error: ` ` is no name of a check, a parameter or a case
+    error: invalid value '17.11.2026' for '--from <DATE>': `17.11.2026` is not a day: write YEAR-MONTH-DAY, as in 2026-12-31
+    error: no check or case in the results database [FOLDER]/state/muster/results.db is called `sped`: did you mean `speed`?
+    error: --until 2026-11-16 is before --from 2026-11-17
+    error: --reason is empty: write why, in one sentence
+    error: no session begins with `20200101`
+    error: invalid value 'soon' for '--keep <DURATION>': `soon` is not a duration: write 1d2h3m4s, any part may be left out, or a number of seconds
+    error: no backup to notes.txt: a file is there that is no results database
+    error: no backup to state/muster/results.db: it is the database itself
+    error: there is no results database missing.db
+    ");
+    assert_eq!(std::fs::read(database(&sandbox)).expect("the database"), before);
+    assert_eq!(sandbox.read("notes.txt"), "mine");
+}
