@@ -207,6 +207,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["doctor"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "nocolor"]),
     (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
     (&["results"], &["db", "file_mode", "nocolor"]),
+    (&["results", "demo"], &["file_mode", "nocolor"]),
     (&["results", "list"], &["db", "nocolor"]),
     (&["results", "causes"], &["db", "nocolor"]),
     (&["results", "compare"], &["db", "nocolor"]),

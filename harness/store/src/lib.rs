@@ -11,6 +11,7 @@
 //! written goes to a spool on this machine (`write/outage/`).
 
 mod connect;
+pub mod demo;
 mod error;
 mod file;
 mod location;

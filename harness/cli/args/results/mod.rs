@@ -9,7 +9,7 @@ pub use questions::{
     CausesArgs, CompareArgs, CompareFailOn, ExportArgs, ExportFormat, FilterArgs, HistoryArgs, ImportArgs, ListArgs,
     OutputFormat, Sample, SuggestArgs,
 };
-pub use upkeep::{AnnotateArgs, AnnotationKind, PruneArgs};
+pub use upkeep::{AnnotateArgs, AnnotationKind, DemoArgs, PruneArgs};
 
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -46,6 +46,10 @@ pub enum ResultsCommand {
     Import(ImportArgs),
     /// Suggest references from stored figures
     SuggestReferences(SuggestArgs),
+    /// Write a year of an invented site to a file, to try every question
+    ///
+    /// Beside it FILE.truth.csv says what really happened: steps, drifts, outages, slow nodes.
+    Demo(DemoArgs),
     /// Bring the results database of an earlier version up to date
     Migrate,
     /// Write the figures of all nights again, from the stored attempts

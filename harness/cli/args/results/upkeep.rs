@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use muster_text::time::{Date, parse_duration};
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// `muster results annotate`
 #[derive(Debug, Clone, Args)]
@@ -68,4 +68,20 @@ pub struct PruneArgs {
     /// Logs that are older go [default: with their sessions]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub logs_older_than: Option<Duration>,
+}
+
+/// `muster results demo`
+#[derive(Debug, Clone, Args)]
+pub struct DemoArgs {
+    /// The new database
+    pub file: PathBuf,
+    /// Another seed makes another year
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// How many systems
+    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    pub systems: usize,
+    /// How many nights
+    #[arg(long, value_name = "COUNT", default_value_t = 365, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=3_650))]
+    pub nights: usize,
 }

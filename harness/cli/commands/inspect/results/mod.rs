@@ -1,6 +1,7 @@
 //! `muster results ...`: questions to the store about sessions of the past, and its upkeep. One file a command, its arm below, its
-//! arguments in `args/results.rs`. What only looks changes nothing in the folder of the database.
+//! arguments in `args/results/`. What only looks changes nothing in the folder of the database.
 
+mod demo;
 mod list;
 mod migrate;
 mod questions;
@@ -41,6 +42,7 @@ pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Resu
         ResultsCommand::Import(args) => questions::import(cli, args, terminal),
         ResultsCommand::History(args) => questions::history(cli, args, terminal),
         ResultsCommand::SuggestReferences(args) => questions::suggest(cli, args, terminal),
+        ResultsCommand::Demo(args) => demo::demo(args, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
         ResultsCommand::Rebuild => upkeep::rebuild(cli, terminal),
         ResultsCommand::Alias { old, new } => upkeep::alias(cli, (old, new), terminal),

@@ -1,0 +1,43 @@
+//! `muster results demo`: a year of an invented site, so that every question can be tried.
+
+use crate::{args::DemoArgs, terminal::Terminal};
+use anyhow::{Context, ensure};
+use muster_host::{clock, owner};
+use muster_judge::sample::year::{Year, YearSpec};
+use muster_session::runtime;
+use muster_store::{Store, demo};
+use muster_text::time::Date;
+use std::fs;
+
+pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    let file = &args.file;
+    ensure!(!file.exists(), "{} exists: example data goes to a file of its own", file.display());
+    // The last night is that of yesterday, so that periods such as now-1w have something in them.
+    let today = i32::try_from(Date::of(clock::now()).days()).context("the date of today")?;
+    let nights = i32::try_from(args.nights).context("--nights")?;
+    let (seed, systems, nights, first) = (args.seed, args.systems, args.nights, today - nights);
+    let year = Year::new(YearSpec { seed, systems, nights, first });
+    let told = |night: usize| {
+        if night.is_multiple_of(73) || night == nights {
+            terminal.note(&format!("{night} of {nights} nights are written"));
+        }
+    };
+    let written = runtime::build()?.block_on(async {
+        let store = Store::open(file.as_path()).await?;
+        let written = store.write_year(&year, &owner::this_owner(), &told).await;
+        store.close().await?;
+        anyhow::Ok(written?)
+    })?;
+    let truth = file.with_extension("truth.csv");
+    fs::write(&truth, demo::truth(&year)).with_context(|| format!("{}", truth.display()))?;
+    let shown = file.display();
+    terminal.print(&format!(
+        "{} sessions with {} attempts and {} figures are in {shown}; {} says what really happened\n\nTry:\n  muster night --db {shown}\n  \
+         muster results list --db {shown}\n",
+        written.sessions,
+        written.attempts,
+        written.figures,
+        truth.display()
+    ));
+    Ok(0)
+}

@@ -1,0 +1,86 @@
+//! Example data: a year of a site, written like the results of real sessions, so that every question can be tried.
+//!
+//! ```text
+//! muster_judge::sample::year: what each session measured, and what really happened     pure, from a seed
+//!     -> session.rs: a Session and its CaseResults                                      pure
+//!     -> Store: begin, plan, finished, end                                              as a session writes them
+//! ```
+
+mod session;
+
+use crate::{Owner, Store, StoreError};
+use futures_util::future::try_join_all;
+use muster_core::{night::NightRules, result::Session};
+use muster_judge::sample::year::{Happened, Year};
+use muster_text::time::{Date, Timestamp};
+use std::fmt::Write as _;
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    pub sessions: usize,
+    pub attempts: usize,
+    pub figures: usize,
+}
+
+impl Store {
+    /// Writes a year, night by night. `told` hears how many nights are done.
+    pub async fn write_year(&self, year: &Year, owner: &Owner, told: &(dyn Fn(usize) + Sync)) -> Result<Written, StoreError> {
+        let mut written = Written::default();
+        for night in 0..year.nights() {
+            for (place, system) in year.systems().iter().enumerate() {
+                for (number, example) in year.sessions(place, night).into_iter().enumerate() {
+                    let (session, results) = session::of(system, year.evening(night), number, &example);
+                    self.write_session(&session, owner, &results).await?;
+                    written.sessions += 1;
+                    written.attempts += results.len();
+                    written.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
+                }
+            }
+            told(night + 1);
+        }
+        Ok(written)
+    }
+
+    async fn write_session(
+        &self,
+        session: &Session,
+        owner: &Owner,
+        results: &[muster_core::result::CaseResult],
+    ) -> Result<(), StoreError> {
+        self.begin(session, owner).await?;
+        let night = NightRules::default().night_of(session.started);
+        let mut names: Vec<_> = results.iter().map(|result| result.name.clone()).collect();
+        names.dedup();
+        self.plan(&session.id, &night, names).await?;
+        // All at once: each is acknowledged when its transaction is committed.
+        try_join_all(results.iter().map(|result| self.finished(&session.id, result))).await?;
+        let ended = results.iter().map(|result| result.times.finished).max().unwrap_or(session.started);
+        self.end(&session.id, owner, Timestamp(ended.0 + 2_000_000), false).await
+    }
+}
+
+/// What really happened in a year, as CSV: system, what, check, variable, the first night, the first one after it, the change in
+/// percent, and the node or the new name.
+pub fn truth(year: &Year) -> String {
+    let mut text = String::from("system,happened,check,variable,from,until,percent,name\n");
+    for (system, truth) in year.truth() {
+        let date = |night: usize| Date::of_days(i64::from(year.evening(night)));
+        let (percent, name) = match &truth.happened {
+            Happened::Step { by } | Happened::Drift { by } | Happened::Weekend { by } => (format!("{:.2}", 100.0 * by), ""),
+            Happened::SlowNode { node, by } => (format!("{:.2}", 100.0 * by), node.as_str()),
+            Happened::Renamed { to } => (String::new(), to.as_str()),
+            Happened::Outage | Happened::NewCheck | Happened::Rewritten => (String::new(), ""),
+        };
+        let (from, until) = (date(truth.from), date(truth.until));
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{from},{until},{percent},{name}",
+            system.name,
+            truth.happened.word(),
+            truth.check,
+            truth.variable
+        );
+    }
+    text
+}
