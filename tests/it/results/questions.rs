@@ -112,6 +112,15 @@ fn references_are_suggested_from_what_passed() {
 }
 
 #[test]
+fn a_case_is_shown_as_it_was_in_its_newest_session() {
+    let sandbox = forty_nights();
+    let hpl = asked(&sandbox, &["show", "^hpl"], 0);
+    assert!(hpl.contains("20261112-220000-abcdefgh") && hpl.contains("1 case in"), "{hpl}");
+    assert!(asked(&sandbox, &["show", "/00000004"], 0).contains("hpcg"));
+    assert_eq!(asked(&sandbox, &["show", "nosuch"], 2), "error: no session begins with `nosuch`\n");
+}
+
+#[test]
 fn sessions_are_listed_by_time_night_case_and_outcome() {
     let sandbox = forty_nights();
     let count = |args: &[&str]| {

@@ -22,9 +22,11 @@ pub enum ResultsCommand {
     /// A selection names them: `2026-11-24` is a night, `now-1w:now` a period, `tag=nightly,system=eidf` filters.
     List(ListArgs),
     /// Show one session: its cases, figures and failures
+    ///
+    /// What begins no session is a case: it is shown alone, as it was in its newest session.
     Show {
-        /// The session, or an unambiguous beginning of it; `latest` for the newest
-        #[arg(default_value = "latest")]
+        /// The session, or an unambiguous beginning of it; `latest` for the newest; or a case, by a regex or its /HASH
+        #[arg(default_value = "latest", value_name = "SESSION|CASE")]
         session: String,
         /// Print the JSON run report instead
         #[arg(long)]

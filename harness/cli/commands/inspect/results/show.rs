@@ -1,26 +1,40 @@
-//! `muster results show`: one session with its cases.
+//! `muster results show`: one session with its cases, or the newest session of a case with this case alone.
 
 use super::resolve_states;
 use crate::{
     args::{self, Beneath, Cli},
     reports::files::ReportFiles,
-    settings::Places,
     terminal::Terminal,
-    wiring::database,
+    wiring::{asked::Asked, database},
 };
-use muster_core::decisions::attempts::Attempts;
-use muster_host::clock;
+use muster_core::{
+    case::matcher::Matcher,
+    decisions::attempts::Attempts,
+    query::spec::{Filters, Selection},
+};
+use muster_host::{clock, owner};
 use muster_report::{Results, json, results, statistics};
 use muster_session::runtime;
-use muster_store::Reader;
+use muster_store::SessionRow;
 use std::ffi::OsString;
 
-pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases) = runtime::build()?.block_on(async {
-        let reader = Reader::open(Places::of(cli).database).await?;
-        let mut row = database::session_named(&reader, session).await?;
-        resolve_states(cli, &reader, std::slice::from_mut(&mut row), terminal).await?;
-        let cases = reader.results(&row.session.id).await?;
+        let asked = Asked::open(cli).await?;
+        let reader = &asked.reader;
+        let (mut row, matcher) = match database::session_named(reader, what).await {
+            Ok(row) => (row, None),
+            Err(error) => {
+                let matcher = Matcher::parse(what, true).map_err(anyhow::Error::msg)?;
+                (newest_with(&asked, &matcher).await?.ok_or(error)?, Some(matcher))
+            }
+        };
+        resolve_states(cli, reader, std::slice::from_mut(&mut row), terminal).await?;
+        let mut cases = reader.results(&row.session.id).await?;
+        if let Some(matcher) = matcher {
+            cases.retain(|case| matcher.matches(&case.name));
+            row.session.num_cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
+        }
         anyhow::Ok((row, cases))
     })?;
     let attempts = Attempts::of(row.session.counting, cases);
@@ -44,4 +58,19 @@ pub fn show(cli: &Cli, session: &str, as_json: bool, terminal: Terminal) -> anyh
     }
     terminal.note(&files.places());
     Ok(0)
+}
+
+/// So many sessions are looked through at once.
+const CHUNK: usize = 100;
+
+/// The newest session with a case of this name.
+async fn newest_with(asked: &Asked, matcher: &Matcher) -> anyhow::Result<Option<SessionRow>> {
+    let filters = Filters { checks: vec![matcher.clone()], ..Filters::default() };
+    for part in asked.sessions_or_none(&Selection::default(), u32::MAX).await?.chunks(CHUNK) {
+        let newest = asked.reader.cases(part, &filters).await?.iter().map(|case| case.session).min();
+        if let Some(one) = newest.and_then(|place| part.get(place)) {
+            return Ok(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
+        }
+    }
+    Ok(None)
 }
