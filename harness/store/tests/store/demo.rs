@@ -1,6 +1,6 @@
 //! Example data are what sessions would have left: figures, nights, and a truth that the verdicts of nights find.
 
-use crate::{history::summaries, support::owner};
+use crate::{nights::history::summaries, support::owner};
 use muster_judge::{
     night::{Night, Settings, Word, replay},
     sample::year::{Happened, Year, YearSpec},
