@@ -63,7 +63,7 @@ fn of_package(package: &Package) -> io::Result<Figures> {
     for source in &sources {
         code += code_lines(&std::fs::read_to_string(source)?)?;
     }
-    let modules = edges(&all, |file| file.iter().next().map(|first| first.to_string_lossy().replace(".rs", "")));
+    let modules = between_modules(&all);
     let files = edges(&all, |file| Some(file.to_string_lossy().into_owned()));
     let largest = |edges: &BTreeSet<(String, String)>| cycles(pairs(edges)).first().map_or(1, BTreeSet::len);
     Ok(Figures {
@@ -74,6 +74,23 @@ fn of_package(package: &Package) -> io::Result<Figures> {
         module_cycle: largest(&modules),
         file_cycle: largest(&files),
     })
+}
+
+/// The imports between the modules right below the root of a crate that have to go before no cycle is left.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn upward_imports(package: &Package) -> io::Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for root in &package.roots {
+        all.extend(imports(&read_modules(root)?));
+    }
+    let modules = between_modules(&all);
+    Ok(upward(pairs(&modules)).into_iter().map(|(from, to)| (from.to_owned(), to.to_owned())).collect())
+}
+
+fn between_modules(imports: &[Import]) -> BTreeSet<(String, String)> {
+    edges(imports, |file| file.iter().next().map(|first| first.to_string_lossy().replace(".rs", "")))
 }
 
 fn pairs(edges: &BTreeSet<(String, String)>) -> impl Iterator<Item = (&str, &str)> + Clone {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use muster_layout::cycles::cycles;
-use muster_layout::figures::read_modules;
+use muster_layout::figures::{read_modules, upward_imports};
 use muster_layout::imports::{Edges, by_directory, imports, is_root_of_directory};
 use muster_layout::workspace::{packages, rust_files};
 
@@ -109,6 +109,19 @@ fn directories_have_no_import_cycles() {
         }
     }
     mistakes.judge(": import cycle");
+}
+
+/// Files right below the root of a crate count as directories do: each is a part of what the head of its `lib.rs` lists.
+#[test]
+fn modules_right_below_the_root_of_a_crate_have_no_import_cycles() {
+    let mut mistakes = Mistakes::default();
+    for package in packages(&root()).unwrap() {
+        for (from, to) in upward_imports(&package).unwrap() {
+            let detail = "a part of an import cycle: move what it needs into a module that imports neither";
+            mistakes.add(format!("{}: upward import of {to} in {from}", package.name), detail);
+        }
+    }
+    mistakes.judge(": upward import ");
 }
 
 #[test]

@@ -6,17 +6,13 @@ use crate::{
         nodes::Node,
         settings::{About, Partition, about, config},
     },
-    plan::{Handle, Place},
-    poll::Cluster,
-    scheduler::Slurm,
+    plan::{Handle, Place, planned},
+    poll::{Cluster, Clusters},
 };
 use futures_util::future::join_all;
 use muster_core::{
     error::{Class, SchedulerError, chain},
-    job::{
-        inventory::Examined,
-        scheduler::{Scheduler, asked_by_preflight},
-    },
+    job::inventory::Examined,
     probe::{self, Probe, Probed},
 };
 use muster_host::clock;
@@ -30,32 +26,36 @@ use std::{
 /// The clusters that have answered, each with the partitions that jobs name: none is the default one.
 type Reached = BTreeMap<Place, BTreeSet<Option<String>>>;
 
-pub(crate) fn questions<'a>(slurm: &'a Slurm, examined: Examined<'a>) -> Vec<Probe<'a>> {
+/// `preflight`: what that finds, if it is asked.
+pub(crate) fn questions<'a>(
+    clusters: &'a Clusters,
+    examined: Examined<'a>,
+    preflight: impl Future<Output = Vec<Probed>> + Send + 'a,
+) -> Vec<Probe<'a>> {
     let reached = Arc::new(Mutex::new(Reached::new()));
     let (first, second, third) = (Arc::clone(&reached), Arc::clone(&reached), reached);
     vec![
         Probe::new("slurmctld", async move {
-            let (found, reached) = contact(slurm, examined).await;
+            let (found, reached) = contact(clusters, examined).await;
             *first.lock() = reached;
             found
         }),
         Probe::new("partitions", async move {
             let reached = second.lock().clone();
-            let asked =
-                reached.into_iter().map(|(place, names)| async move { partitions(&slurm.clusters.at(&place), &names).await });
+            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&clusters.at(&place), &names).await });
             join_all(asked).await.concat()
         }),
         Probe::new("cases", async move {
             let has_answered = !third.lock().is_empty();
-            if has_answered { asked_by_preflight(slurm, examined).await } else { Vec::new() }
+            if has_answered { preflight.await } else { Vec::new() }
         }),
     ]
 }
 
 /// Which clusters the jobs are for, and what these say of themselves. Without a job it is the one of this machine.
-async fn contact(slurm: &Slurm, examined: Examined<'_>) -> (Vec<Probed>, Reached) {
+async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, Reached) {
     let mut places = Reached::new();
-    for job in examined.workloads.all().filter_map(|workload| slurm.plan(&workload).ok()) {
+    for job in examined.workloads.all().filter_map(|workload| planned(&workload).ok()) {
         if let Ok(handle) = Handle::of(&job) {
             places.entry(handle.place.clone()).or_default().insert(handle.partition.clone());
         }
@@ -65,7 +65,7 @@ async fn contact(slurm: &Slurm, examined: Examined<'_>) -> (Vec<Probed>, Reached
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
     for (place, names) in places {
-        let cluster = slurm.clusters.at(&place);
+        let cluster = clusters.at(&place);
         match cluster.answer("scontrol", &["show", "config"]).await {
             Ok(text) => {
                 let about = about(&text);

@@ -14,7 +14,7 @@ use muster_core::{
         inventory::{Examined, Inventory, Removed, Scope},
         scheduler::{
             CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler,
-            Staged,
+            Staged, asked_by_preflight,
         },
         workload::Workload,
     },
@@ -74,7 +74,7 @@ impl Scheduler for Slurm {
     }
 
     fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
-        doctor::questions(self, examined)
+        doctor::questions(&self.clusters, examined, asked_by_preflight(self, examined))
     }
 
     fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
