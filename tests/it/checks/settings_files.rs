@@ -167,6 +167,19 @@ fn a_mistake_in_a_file_of_settings_is_a_warning_for_commands_that_need_none() {
 }
 
 #[test]
+fn the_system_in_use_is_shown_with_who_named_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("site-config/hpc.yaml", "name: hpc\npartitions: [{ name: here, scheduler: local }]\n");
+    sandbox.write("muster.yaml", "system: hpc\n");
+    for (args, by) in
+        [(&["config", "show"][..], "by muster.yaml:1:1"), (&["--system", "hpc", "config", "show"], "by flag --system")]
+    {
+        let text = sandbox.muster(args).stdout;
+        assert_eq!(text.lines().filter(|line| line.ends_with(by)).count(), 1, "{text}");
+    }
+}
+
+#[test]
 fn a_file_of_settings_with_another_ending_is_named() {
     let sandbox = Sandbox::with_check(CHECK);
     sandbox.write("muster.yml", "checkpath: check.yaml\n");

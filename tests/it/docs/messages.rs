@@ -5,7 +5,7 @@ use crate::docs::walk::page;
 use std::{fs, path::Path};
 
 /// Files whose messages ask the user for something: all of them are on the page.
-const WHOLE: [&str; 11] = [
+const WHOLE: [&str; 14] = [
     "harness/store/src/error.rs",
     "harness/schedulers/k8s/src/client/error/classify.rs",
     "harness/schedulers/k8s/src/client/error/mod.rs",
@@ -13,6 +13,9 @@ const WHOLE: [&str; 11] = [
     "harness/schedulers/slurm/src/preflight.rs",
     "harness/schedulers/k8s/src/cleanup/messages.rs",
     "harness/schedulers/stage/src/log.rs",
+    "harness/schedulers/slurm/src/doctor.rs",
+    "harness/cli/commands/doctor/machine.rs",
+    "harness/cli/commands/doctor/ask.rs",
     "harness/cli/commands/session/attach.rs",
     "harness/cli/commands/session/distribute.rs",
     "harness/cli/session/takeover.rs",
@@ -20,7 +23,7 @@ const WHOLE: [&str; 11] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 28] = [
     // Mistakes of Muster itself.
     "store the … of …",
     "the results database … is closed",
@@ -39,7 +42,13 @@ const OTHERS: [&str; 23] = [
     "could not find the requested resource",
     "it cannot be known whether the node has rotated the log",
     "the reply broke off",
+    // What is in order, or a part of a sentence of `muster doctor`.
+    "of an unknown version",
+    "off: how a job has ended is read from its exit file, and from squeue",
+    "; the first that does not: …",
+    "…, not made yet",
     // What goes on.
+    "…: waiting for an answer about …, … at most",
     "session …: of … case(s) … have ended, … are continued, and … start now",
     "no Lease is seen",
     " of process … on …",

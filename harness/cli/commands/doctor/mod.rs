@@ -44,14 +44,14 @@ const EXIT_ERRORS: u8 = 1;
 type Connected = Result<Arc<dyn Scheduler>, String>;
 
 /// What is examined.
-struct Patient {
+struct Subject {
     system: Arc<System>,
     cases: Vec<TestCase>,
     adjustments: Adjustments,
 }
 
 pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let Some(patient) = patient(cli, terminal)? else { return Ok(EXIT_USAGE) };
+    let Some(subject) = subject(cli, terminal)? else { return Ok(EXIT_USAGE) };
     let places = Places::of(cli);
     let secrets = secrets::of(cli);
     let printed = |mut text: String| {
@@ -60,13 +60,13 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
     };
     let screen = terminal.screen();
     let asker = Asker::new(terminal);
-    let connections = patient.connections();
+    let connections = subject.connections();
     let runtime = runtime::build()?;
     let parts = runtime.block_on(async {
         let here = async { Part { partition: None, found: asker.ask("this machine", machine::questions(&places)).await } };
         // All at once, and printed in their order.
-        let of_partitions = patient.system.partitions.iter().map(|partition| patient.part(partition, &connections, &asker));
-        let partitions = stream::iter(of_partitions).buffered(patient.system.partitions.len().max(1));
+        let of_partitions = subject.system.partitions.iter().map(|partition| subject.part(partition, &connections, &asker));
+        let partitions = stream::iter(of_partitions).buffered(subject.system.partitions.len().max(1));
         let mut all = Box::pin(stream::once(here).chain(partitions));
         let mut parts = Vec::new();
         while let Some(part) = all.next().await {
@@ -77,16 +77,16 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
         }
         parts
     });
-    printed(if args.json { doctor::json(&patient.system.name, &parts)? } else { doctor::summary(&parts, &screen) });
+    printed(if args.json { doctor::json(&subject.system.name, &parts)? } else { doctor::summary(&parts, &screen) });
     Ok(if doctor::worst(&parts) == Level::Error { EXIT_ERRORS } else { 0 })
 }
 
 /// The selected partitions, and if checks are named, the selected cases. `None`: there are mistakes in files, or no case is selected,
 /// and that was said.
-fn patient(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Patient>> {
+fn subject(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Subject>> {
     if cli.files.checkpath.is_empty() {
         let site = selection::site(&cli.files, terminal.live)?;
-        return Ok(Some(Patient { system: site.system, cases: Vec::new(), adjustments: Adjustments::default() }));
+        return Ok(Some(Subject { system: site.system, cases: Vec::new(), adjustments: Adjustments::default() }));
     }
     let selection = selection::select(cli, Depth::Every, terminal.live)?;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
@@ -94,10 +94,10 @@ fn patient(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Patient>> {
         return Ok(None);
     }
     let adjustments = plan::adjustments(cli, &selection, terminal)?;
-    Ok(Some(Patient { system: selection.system, cases: selection.cases, adjustments }))
+    Ok(Some(Subject { system: selection.system, cases: selection.cases, adjustments }))
 }
 
-impl Patient {
+impl Subject {
     /// One connection for all partitions of a scheduler.
     fn connections(&self) -> BTreeMap<&'static str, Connected> {
         let harness = wiring::harness();

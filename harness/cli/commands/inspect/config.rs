@@ -19,15 +19,16 @@ const WIDEST_VALUE: usize = 60;
 pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
     let site = selection::site(&cli.files, terminal.live)?;
-    let mut text = table("Command line", &settings::of_the_command_line(parsed, &site));
-    let picked = match (&cli.files.system, site.document()) {
-        (Some(_), _) => "by --system",
-        (None, Some(_)) => "by host name",
-        (None, None) => "built in: no site file's hostnames match this machine",
+    let rows = settings::of_the_command_line(parsed, &site);
+    let mut text = table("Command line", &rows);
+    let picked = match (rows.iter().find(|row| cli.files.system.is_some() && row.name == "system"), site.document()) {
+        (Some(named), _) => format!("by {}", named.source),
+        (None, Some(_)) => "by host name".to_owned(),
+        (None, None) => "built in: no site file's hostnames match this machine".to_owned(),
     };
     let own = [
         Setting { name: "settings files".into(), value: or_dash(&settings_files::shown().join(", ")), source: String::new() },
-        Setting { name: "system".into(), value: site.system.name.clone(), source: picked.into() },
+        Setting { name: "system".into(), value: site.system.name.clone(), source: picked },
         Setting { name: "site files".into(), value: or_dash(&site.sites.paths.join(", ")), source: String::new() },
     ];
     text += &table("Site", &own);

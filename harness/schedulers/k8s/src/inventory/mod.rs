@@ -133,11 +133,17 @@ fn names(
     stored.chain(annotated.flatten()).filter_map(as_hidden).collect()
 }
 
-/// One sentence for all kinds that may not be listed.
+/// How many kinds a note names.
+const NAMED: usize = 4;
+
+/// One sentence for all kinds that may not be listed. A night's log has it every night, so it names few of them.
 fn note(place: &ClusterPlace, hidden: &[Resource]) -> Option<String> {
     let kinds: Vec<String> = hidden.iter().map(Resource::for_kubectl).collect();
+    let more = kinds.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let why = "the right to list them is missing, so only those with a known name were looked at";
-    (!kinds.is_empty()).then(|| format!("in {place}: {why}: {}", kinds.join(", ")))
+    let named = kinds.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    (!kinds.is_empty()).then(|| format!("in {place}: {why}: {named}{more}"))
 }
 
 /// The kinds to look for: those of the table whose group the server has, and those that known jobs are made of.

@@ -4,9 +4,10 @@ use crate::{
     api::{ClusterPlace, LABEL, Resource, SESSION_LABEL},
     kind::WorkloadRules,
 };
-use muster_core::job::scheduler::Job;
+use muster_core::{job::scheduler::Job, secret::MASK};
 use muster_text::Value;
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use std::sync::Arc;
 
 /// `Job::handle` of a job on Kubernetes.
@@ -71,6 +72,17 @@ pub struct Object {
     pub uid: Option<String>,
 }
 
+/// Masks what an object holds, if it is a Secret.
+pub(crate) fn hide_data(object: &mut Map<String, Value>) {
+    if object.get("kind").and_then(Value::as_str) != Some("Secret") {
+        return;
+    }
+    for field in ["data", "stringData"] {
+        let data = object.get_mut(field).and_then(Value::as_object_mut);
+        data.into_iter().flat_map(Map::values_mut).for_each(|value| *value = MASK.into());
+    }
+}
+
 /// Whether an object carries a job's labels.
 pub(crate) fn is_of(job: &Job, object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
@@ -84,6 +96,13 @@ impl Handle {
     /// When it is another scheduler's, or another version's.
     pub fn of(job: &Job) -> Result<Arc<Self>, serde_json::Error> {
         job.handle.read()
+    }
+
+    /// The same without the data of its Secrets. A handle is stored, and once they are created nobody needs what they hold.
+    #[must_use]
+    pub(crate) fn without_data_of_secrets(mut self) -> Self {
+        self.objects.iter_mut().filter_map(|object| object.manifest.as_object_mut()).for_each(hide_data);
+        self
     }
 
     /// The workload itself.

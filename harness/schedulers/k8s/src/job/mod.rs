@@ -6,6 +6,6 @@ pub(crate) mod replaced_pods;
 pub(crate) mod sections;
 
 pub use handle::Handle;
-pub(crate) use handle::{Deadline, LogRotation, Object, is_of, parse_named};
+pub(crate) use handle::{Deadline, LogRotation, Object, hide_data, is_of, parse_named};
 pub(crate) use observed::{Assessment, JobState, LiveObject, Observed, Seen, SeenPod, Trouble};
 pub(crate) use sections::ContainerLog;

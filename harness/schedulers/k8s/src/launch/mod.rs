@@ -85,7 +85,7 @@ impl Attempt<'_> {
         if self.shared.is_unanswered(&self.job.identifier) && self.find_again().await? {
             self.shared.observe(self.job, &self.handle);
             self.shared.lease.hold();
-            return Ok(Launch::Launched(self.job.with(JobHandle::of(self.handle))));
+            return Ok(self.launched());
         }
         if let Some(why) = self.shared.gate_closed(self.job, &self.handle) {
             return Ok(Launch::NotNow { why, retry_after: gate::LOOK, created: None });
@@ -115,7 +115,12 @@ impl Attempt<'_> {
             }
         }
         self.shared.launched(self.job, &self.handle);
-        Ok(Launch::Launched(self.job.with(JobHandle::of(self.handle))))
+        Ok(self.launched())
+    }
+
+    /// What is kept of it from now on.
+    fn launched(self) -> Launch {
+        Launch::Launched(self.job.with(JobHandle::of(self.handle.without_data_of_secrets())))
     }
 
     /// Looks for a workload that was created without an answer. To create it once more would be refused: it may fill a quota by
@@ -346,6 +351,38 @@ mod tests {
         assert_eq!(uids(&launched), [Some("u-c".into()), Some("u-p".into())]);
         let expected = ["GET resourcequotas?limit=500", "POST configmaps?fieldValidation=Warn", "POST pods?fieldValidation=Warn"];
         assert_eq!(asked(&requests), expected);
+    }
+
+    #[tokio::test]
+    async fn what_a_secret_holds_is_sent_and_is_not_in_what_is_stored_of_the_launch() {
+        let secret = || {
+            let mut secret = object("v1", "Secret", "rfm-s", &json!({}));
+            secret.manifest["stringData"] = json!({"token": "hunter2"});
+            secret.manifest["data"] = json!({"key": "aHVudGVyMg=="});
+            secret
+        };
+        let (first, requests) = shared(|line| match line {
+            line if line.starts_with("GET") => Reply::list("1", &[]),
+            _ => Reply::json(&json!({"metadata": {"uid": "u"}})),
+        });
+        let created = launch(&first, &ours(), handle(vec![secret(), pod()])).await.unwrap();
+        assert_eq!(asked(&requests)[1..], ["POST secrets?fieldValidation=Warn", "POST pods?fieldValidation=Warn"]);
+        // One that an earlier launch has created without an answer.
+        let (again, _) = shared(|line| match line {
+            line if line.starts_with("GET") => there("abcdefgh", "s"),
+            _ => Reply::refusal(403, "Forbidden", FULL),
+        });
+        again.set_unanswered(&ours().identifier, true);
+        let found = launch(&again, &ours(), handle(vec![secret(), pod()])).await.unwrap();
+        for launched in [created, found] {
+            let Launch::Launched(job) = launched else { panic!("{launched:?}") };
+            let stored = &Handle::of(&job).unwrap().objects[0];
+            assert_eq!(
+                (&stored.manifest["stringData"], &stored.manifest["data"]),
+                (&json!({"token": "***"}), &json!({"key": "***"}))
+            );
+            assert!(stored.uid.is_some() && stored.manifest["metadata"]["name"] == "rfm-s", "{stored:?}");
+        }
     }
 
     #[tokio::test]

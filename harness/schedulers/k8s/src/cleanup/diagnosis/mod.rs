@@ -7,15 +7,13 @@
 
 use crate::{
     api::{ClusterPlace, LABEL, clock},
-    job::{Handle, Observed, SeenPod},
+    job::{Handle, Observed, SeenPod, hide_data},
     status::trouble,
 };
 use k8s_openapi::api::core::v1::Event;
+use muster_core::secret::MASK;
 use muster_text::{Value, shell};
 use std::{fmt::Write, sync::Arc};
-
-/// What replaces a value that is left out.
-const MASK: &str = "***";
 
 /// The files of the diagnosis, with their names: `owner.yaml`, `pods.yaml`, `nodes.txt`, `events.txt`; those that would
 /// be empty are not there.
@@ -91,12 +89,7 @@ fn redact(value: &mut Value) {
             if let Some(annotations) = map.get_mut("annotations").and_then(Value::as_object_mut) {
                 annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
             }
-            if map.get("kind").and_then(Value::as_str) == Some("Secret") {
-                for field in ["data", "stringData"] {
-                    let data = map.get_mut(field).and_then(Value::as_object_mut);
-                    data.into_iter().flat_map(|data| data.iter_mut()).for_each(|(_, value)| *value = MASK.into());
-                }
-            }
+            hide_data(map);
             let is_secret = map.get("name").and_then(Value::as_str).is_some_and(names_a_secret);
             if let Some(value) = map.get_mut("value").filter(|value| is_secret && value.is_string()) {
                 *value = MASK.into();
