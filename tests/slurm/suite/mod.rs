@@ -85,6 +85,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     queue::cases_wait_where_a_site_takes_no_more_jobs,
     queue::a_reason_of_the_site_ends_the_waiting_at_once,
     files::an_exit_file_that_comes_late_is_waited_for,
+    files::a_log_that_comes_late_is_waited_for_without_an_exit_file_too,
     files::a_job_whose_exit_file_never_comes_does_not_pass,
     files::a_folder_that_the_node_does_not_see_is_named,
     files::a_job_that_fills_the_disk_of_its_stage_is_an_error,

@@ -14,7 +14,7 @@ use std::{
     fs,
     io::{self, Read},
     path::Path,
-    time::UNIX_EPOCH,
+    time::{Duration, UNIX_EPOCH},
 };
 
 /// The only section of a job.
@@ -27,6 +27,9 @@ pub(crate) const CANCELLED: &str = "rfm_job.cancelled";
 pub(crate) const SKIPPED: &str = "rfm_job.skipped";
 /// How it ended, while it is written.
 pub(crate) const UNFINISHED_EXIT: &str = "rfm_job.exit.tmp";
+
+/// A log whose length nobody has counted is whole if it has not grown for so long. A file server may show its end later.
+pub(crate) const STILL: Duration = Duration::from_secs(3);
 
 /// The bytes that a whole log begins with.
 pub(crate) fn framing(identifier: &Identifier) -> String {

@@ -2,7 +2,7 @@
 //! job's script has counted: a file server may show them later.
 
 use crate::{
-    files::{SECTION, framing},
+    files::{SECTION, STILL, framing},
     poll::{Cluster, Tracked},
 };
 use futures_util::{StreamExt, stream};
@@ -143,22 +143,29 @@ async fn follow(cluster: &Arc<Cluster>, job: &Job, sender: &Sender) -> Result<Jo
     }
 }
 
-/// Waits until the log has what the script has counted. `Some`: why it may not be whole.
+/// Waits until the log has what the script has counted, or without its count until it grows no more. `Some`: why it may not be whole.
 async fn await_whole(job: &Job, tracked: Option<&Tracked>, sender: &Sender) -> Option<String> {
     let tracked = tracked?;
-    let (bytes, latency) = (tracked.log_bytes()?, tracked.handle().policy.file_latency);
+    let (bytes, latency) = (tracked.log_bytes(), tracked.handle().policy.file_latency);
     let started = Instant::now();
+    let (mut before, mut still_since) = (0, started);
     loop {
         let path = job.stage.join(LOG_FILE);
         let there = blocking(move || size(&path)).await;
-        if there >= bytes {
+        if there != before {
+            (before, still_since) = (there, Instant::now());
+        }
+        if bytes.map_or(still_since.elapsed() >= STILL, |bytes| there >= bytes) {
             return None;
         }
         if started.elapsed() >= latency {
-            return Some(format!(
-                "the log has {there} of {bytes} bytes {} after the job: the file server does not show them, or the job truncated it",
-                format_duration(latency)
-            ));
+            let latency = format_duration(latency);
+            return Some(match bytes {
+                Some(bytes) => format!(
+                    "the log has {there} of {bytes} bytes {latency} after the job: the file server does not show them, or the job truncated it"
+                ),
+                None => format!("the log still grows {latency} after the job, and no exit file says how long it is"),
+            });
         }
         say(sender, Chunk::Alive).await;
         sleep(LATE_POLL).await;

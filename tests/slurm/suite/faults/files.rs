@@ -1,11 +1,15 @@
 //! Files that do not come, come late, or have no room; clocks that differ.
 
-use crate::suite::{
-    cluster::{Cluster, User},
-    sandbox::{Place, Running, outcome},
+use crate::{
+    common::eventually,
+    suite::{
+        cluster::{Cluster, User},
+        sandbox::{Place, Running, outcome},
+    },
 };
 use std::{
-    fs,
+    fs::{self, File},
+    io::Write as _,
     process::{Command, Stdio},
     thread::sleep,
     time::Duration,
@@ -36,6 +40,25 @@ pub(crate) fn an_exit_file_that_comes_late_is_waited_for() {
 pub(crate) fn a_job_whose_exit_file_never_comes_does_not_pass() {
     let place = Place::new(Cluster::shared(), "noexit", &latency("3s"), "executable: 'true'\nsanity: []");
     with_late_exit_file(&place).ended().expect_case(3, "error{infra}", &["exit file did not come", "within 3.0s"]);
+}
+
+/// The script was killed and has counted nothing. What Slurm has written last is seen seconds later.
+pub(crate) fn a_log_that_comes_late_is_waited_for_without_an_exit_file_too() {
+    let check = "executable: echo begun; kill -KILL $$; sleep 20\nsanity: []";
+    let place = Place::new(Cluster::shared(), "latelog", &latency("30s"), check);
+    let running = place.started(&[]);
+    let log = place.staged("rfm_job.out");
+    eventually("its output", Duration::from_secs(20), || fs::read_to_string(&log).is_ok_and(|text| text.contains("begun")));
+    place.await_empty_queue();
+    let mut file = File::options().append(true).open(&log).expect("a log");
+    for line in
+        ["one more line", "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (487809024 > 52428800), being killed"]
+    {
+        sleep(Duration::from_millis(1500));
+        writeln!(file, "{line}").expect("room");
+    }
+    let ended = running.ended().expect_case(1, "fail{workload}", &["OUT_OF_MEMORY", "used 465 MiB"]);
+    assert!(ended.printed().contains("being killed"), "{}", ended.text);
 }
 
 /// The folder is not where Slurm looks for it when the job starts.

@@ -134,6 +134,9 @@ impl Cluster {
                 job.memory.lock().runner = since;
             }
             let mut memory = job.memory.lock();
+            if memory.log_tail.bytes != log_tail.bytes {
+                memory.log_since = Instant::now();
+            }
             (memory.exit, memory.log_tail) = (exit, log_tail);
         }
     }
@@ -341,6 +344,7 @@ impl Memory {
             exit: self.exit.as_ref(),
             is_ending: job.is_ending(),
             log_tail: &self.log_tail,
+            log_still_for: self.log_since.elapsed(),
             runner: self.runner,
             age,
             over_for: self.over_since.map_or(Duration::ZERO, |since| since.elapsed()),

@@ -59,6 +59,8 @@ pub(super) struct Memory {
     pub record: Option<Record>,
     pub exit: Option<ExitFile>,
     pub log_tail: LogTail,
+    /// Since when the log is as long as it is.
+    pub log_since: Instant,
     pub runner: Option<Timestamp>,
     /// How often somebody was asked how it ended, and when the next time is.
     pub asked: u32,
@@ -83,6 +85,7 @@ impl Tracked {
             record: None,
             exit: None,
             log_tail: LogTail::default(),
+            log_since: Instant::now(),
             runner: None,
             asked: 0,
             ask_at: None,

@@ -16,7 +16,7 @@ use crate::{
         State,
         jobs::{Record, Row},
     },
-    files::{ExitFile, SECTION},
+    files::{ExitFile, SECTION, STILL},
     log_tail::LogTail,
     plan::Handle,
 };
@@ -66,6 +66,8 @@ pub(crate) struct Facts<'a> {
     /// Its cleanup has begun.
     pub is_ending: bool,
     pub log_tail: &'a LogTail,
+    /// How long the log has not grown.
+    pub log_still_for: Duration,
     /// Since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
     /// Since its launch.
@@ -300,6 +302,8 @@ impl Facts<'_> {
                     self.stage.display()
                 ),
             ),
+            // The log says what the signal was, and nothing says how long that is.
+            Some((0, signal)) if signal > 0 && !is_late && self.log_still_for < STILL => Verdict::Same,
             Some((0, signal)) if signal > 0 => {
                 let cause = format!("{} ended the script of job {}{}{reason}", Signal(signal), self.id(), self.place());
                 Verdict::Status(self.ended(Exit::Signal(signal), Some(cause), vec![]), true)

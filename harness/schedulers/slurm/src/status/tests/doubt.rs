@@ -127,3 +127,14 @@ fn of_a_job_that_slurm_has_told_to_end_the_controller_knows_whether_it_was_preem
     assert!(matches!(judge(&known(Some(&completed))), Verdict::Status(JobStatus::Ended(_), true)));
     assert!(matches!(judge(&Facts { over_for: WHO, ..known(None) }), Verdict::Status(JobStatus::Ended(_), true)));
 }
+
+#[test]
+fn without_an_exit_file_a_log_that_grows_is_waited_for() {
+    let (handle, row, record) = (Handle::default(), row("FAILED"), record("FAILED", (0, 9)));
+    let killed = |log_still_for, over_for| {
+        judge(&Facts { row: Some(&row), record: Some(&record), log_still_for, over_for, ..facts(&handle) })
+    };
+    assert_eq!(killed(SECOND, SECOND), Verdict::Same);
+    assert!(matches!(killed(STILL, SECOND), Verdict::Status(JobStatus::Ended(_), true)));
+    assert!(matches!(killed(SECOND, SECOND * 60), Verdict::Status(JobStatus::Ended(_), true)), "it grows for ever");
+}

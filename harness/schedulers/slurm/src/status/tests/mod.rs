@@ -88,6 +88,7 @@ fn facts(handle: &Handle) -> Facts<'_> {
         exit: None,
         is_ending: false,
         log_tail: SILENT,
+        log_still_for: STILL,
         runner: None,
         age: SECOND,
         over_for: SECOND,
