@@ -4,9 +4,11 @@
 //! ```text
 //! config     what checks and sites may say: key tables, and the types of their values
 //! plan       a workload as a handle, and as the request for its instances
+//! agent      the script that an instance runs when it boots
 //! scheduler  the methods of the trait
 //! ```
 
+mod agent;
 mod config;
 mod plan;
 mod scheduler;

@@ -15,7 +15,10 @@ mod tests;
 pub(crate) use offers::{Bought, Offer};
 pub(crate) use preview::preview;
 
-use crate::config::{Bucket, CONFIG, Config, Image, Network, Options, Placement, PlannedVolume};
+use crate::{
+    agent::{Orders, Pace},
+    config::{Bucket, CONFIG, Config, Image, Network, Options, Placement, PlannedVolume},
+};
 use muster_core::job::{
     handle::JobHandle,
     scheduler::Job,
@@ -117,6 +120,20 @@ impl Handle {
 
     pub(crate) fn has_efa(&self) -> bool {
         self.network == Some(Network::Efa)
+    }
+}
+
+/// What the agent of a job is told.
+pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: &'a str) -> Orders<'a> {
+    Orders {
+        id,
+        instances: handle.instances,
+        timer_minutes: handle.lifetime.timer_minutes(),
+        limit: handle.lifetime.limit,
+        keep_minutes: handle.lifetime.keep.div_ceil(60),
+        is_spot: offer.bought == Bought::Spot,
+        boot_url,
+        pace: Pace::default(),
     }
 }
 

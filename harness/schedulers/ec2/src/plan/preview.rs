@@ -1,9 +1,10 @@
 //! What `--dry-run` prints: the request that is sent first, what is tried after it, and the script.
 
 use super::{
-    Handle,
+    Handle, Offer, orders,
     request::{Found, run_instances},
 };
+use crate::agent::render_user_data;
 use muster_text::{time::format_duration, yaml};
 use std::{fmt::Write, time::Duration};
 
@@ -37,13 +38,13 @@ pub(crate) fn preview(handle: &Handle) -> String {
     if handle.volume.size_gib.is_none() {
         text += "# the size of the volume is that for an image of 8 GiB\n";
     }
-    let request = run_instances(handle, first, &unknown(handle), 0);
+    let request = run_instances(handle, first, &unknown(handle, first), 0);
     let _ = write!(text, "--- # ec2:RunInstances\n{}--- # run by the agent\n{}", yaml::to_text(&request), handle.script);
     text
 }
 
 /// What a launch finds out.
-fn unknown(handle: &Handle) -> Found {
+fn unknown(handle: &Handle, first: &Offer) -> Found {
     Found {
         image_id: handle.image.to_string(),
         root_device: "(the root device of the image)".to_owned(),
@@ -51,6 +52,15 @@ fn unknown(handle: &Handle) -> Found {
         network_cards: 1,
         own_group: handle.needs_group().then(|| "(the group of this job)".to_owned()),
         expires: format!("({} s after the launch)", handle.lifetime.expires_after()),
-        user_data: "(the agent)".to_owned(),
+        user_data: agent(handle, first),
+    }
+}
+
+/// How large user data is. It has an address that is known after the launch has begun.
+fn agent(handle: &Handle, first: &Offer) -> String {
+    let id = handle.tags.get("rfm").map_or("", String::as_str);
+    match render_user_data(&orders(handle, first, id, "")) {
+        Ok(data) => format!("(the agent, {} KiB)", data.len().div_ceil(1024)),
+        Err(error) => format!("({error})"),
     }
 }

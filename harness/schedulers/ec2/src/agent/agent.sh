@@ -1,0 +1,201 @@
+# Muster's agent: runs one script, keeps its log in S3, ends the instance. The variables above are its input.
+# It needs sh, tar, dd, awk, sed, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
+set -u
+root=${RFM_ROOT:-/var/lib/muster}
+imds=${RFM_IMDS:-http://169.254.169.254}
+console=${RFM_CONSOLE:-/dev/console}
+mkdir -p "$root" && cd "$root" || exit 1
+
+# Cloud-init waits for its scripts, so the agent goes on as a service of its own.
+if [ "${1-}" != detached ]; then
+  [ "$0" = "$root/agent" ] || cp "$0" agent
+  if [ -d /run/systemd/system ] && systemd-run --quiet --unit=rfm-agent -p OOMScoreAdjust=-900 /bin/sh "$root/agent" detached; then
+    exit 0
+  fi
+  setsid sh "$root/agent" detached </dev/null >agent.out 2>&1 &
+  exit 0
+fi
+
+# Clients are called by their paths: BusyBox has a wget of its own, which cannot send.
+find_program() (
+  IFS=:
+  for folder in $PATH; do [ -x "$folder/$1" ] && echo "$folder/$1" && exit 0; done
+  exit 1
+)
+works() {
+  client=$(find_program "$1") || return 1
+  if [ "$1" = wget ]; then case $("$client" --help 2>&1) in *--method*) ;; *) return 1 ;; esac fi
+}
+for tool in curl wget python3 none; do works "$tool" && break; done
+: >empty
+
+# request METHOD FILE-TO-SEND FILE-FOR-THE-ANSWER HEADER: the URL is on standard input, out of sight of ps.
+request() {
+  case $tool in
+  curl)
+    IFS= read -r url
+    printf 'url = "%s"\n' "$url" | "$client" -sSf -m 120 -K - -X "$1" -H "$4" -o "$3" ${2:+-T} ${2:+"$2"}
+    ;;
+  wget) "$client" -q -T 120 -t 1 --method="$1" --header="$4" -O "$3" -i - ${2:+--body-file="$2"} ;;
+  python3)
+    "$client" -c 'import sys, urllib.request as u
+method, source, target, header = sys.argv[1:]
+body = open(source, "rb").read() if source else None
+request = u.Request(sys.stdin.readline().strip(), data=body, method=method, headers=dict([header.split(": ", 1)]))
+answer = u.urlopen(request, timeout=120).read()
+open(target, "wb").write(answer)' "$@"
+    ;;
+  *) return 1 ;;
+  esac
+}
+
+# link METHOD NAME: the URL of an object, for this rank.
+link() {
+  awk -v rank="$rank" -v method="$1" -v name="$2" \
+    '($1 == rank || $1 == "*") && $2 == method && $3 == name { print $4; found = 1; exit } END { exit !found }' boot
+}
+
+get() { link GET "$1" | request GET '' "$1.part" 'Accept: */*' && mv "$1.part" "$1"; }
+put() { link PUT "$1" | request PUT "$2" answer 'Content-Type: application/octet-stream'; }
+# Instances have the metadata service alone before they know any URL. Its token is for this boot.
+fact() { printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact; }
+retry() {
+  left=$1
+  shift
+  until "$@"; do
+    left=$((left - 1))
+    [ "$left" -gt 0 ] || return 1
+    sleep "$pause"
+  done
+}
+now() { date +%s; }
+
+status() { # STATE EXIT
+  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"t":%s}\n' \
+    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$1" "$2" "$started" "$(size)" "$(now)" >status
+  put status status
+}
+size() { wc -c <log | tr -d ' '; }
+
+# Sends what is new. An object is never torn, so the last segment is sent again until it is full.
+push() {
+  total=$(size)
+  while [ "$sent" -lt "$total" ]; do
+    dd if=log of=piece bs="$block" skip=$((segment * blocks)) count="$blocks" 2>/dev/null
+    number=$(printf 'log.%03d' "$segment")
+    link PUT "$number" >/dev/null || return 0
+    put "$number" piece || return 1
+    sent=$((segment * block * blocks + $(wc -c <piece)))
+    [ $((sent % (block * blocks))) -eq 0 ] && segment=$((segment + 1))
+  done
+}
+
+# What S3 did not take goes to the console: numbered lines of 57 bytes, so that lines of others between them do no harm.
+tail_to_console() { # EXIT
+  total=$(size)
+  from=$((total > 40000 ? total - 40000 : 0))
+  {
+    printf 'rfm-log %s %s exit=%s total=%s from=%s\n' "$id" "$rank" "$1" "$total" "$from"
+    tail -c +$((from + 1)) log | base64 | awk -v name="$id $rank" '{ printf "rfm-log %s %d %s\n", name, NR - 1, $0 }'
+  } >>"$console" 2>/dev/null
+}
+
+# The new timer replaces the old one. Where it does not, there is a moment without one.
+timer() { shutdown -P "$1" || { shutdown -c && shutdown -P "$1"; }; }
+finish() { # STATE EXIT
+  retry 5 push
+  pushed=$?
+  if ! retry 5 status "$1" "$2" || [ "$pushed" -ne 0 ]; then tail_to_console "$2"; fi
+  if [ "$2" -ne 0 ] && [ "$keep" -gt 0 ]; then timer "+$keep"; else timer now; fi
+  exit 0
+}
+stopped() { [ "$nodes" -gt 1 ] && get stop 2>/dev/null; }
+interrupted() { [ "$spot" -eq 1 ] && fact meta-data/spot/instance-action >/dev/null 2>&1; }
+kill_script() { kill -"$1" -"$(cat pid)" 2>/dev/null; }
+
+rank=0 instance='' ip='' type='' zone='' started=null segment=0 sent=0
+kernel=$(uname -r)
+microcode=$(sed -n 's/^microcode[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
+: >>log
+token() { printf '%s/latest/api/token\n' "$imds" | request PUT empty token 'X-aws-ec2-metadata-token-ttl-seconds: 21600'; }
+retry "$tries" token
+token=$(cat token)
+rank=$(fact meta-data/ami-launch-index) instance=$(fact meta-data/instance-id) ip=$(fact meta-data/local-ipv4)
+type=$(fact meta-data/instance-type) zone=$(fact meta-data/placement/availability-zone)
+boot() { printf '%s\n' "$url_of_boot" | request GET '' boot 'Accept: */*'; }
+if ! retry "$tries" boot; then
+  echo "no URL was read, with $tool: is there a route to S3?" >>log
+  tail_to_console 125
+  timer now
+  exit 1
+fi
+chmod 600 boot
+# A second boot has lost the script: what is there of its log is all there will be.
+[ -e pid ] && finish rebooted 125
+retry 5 status booted null
+if ! retry 5 get bundle || ! echo "$(link SHA bundle)  bundle" | sha256sum -c - >/dev/null 2>&1; then
+  echo 'the bundle did not arrive as it was sent' >>log
+  finish 'done' 125
+fi
+mkdir -p work
+tar -xzf bundle -C work || finish 'done' 125
+hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
+mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
+
+# All begin when all are there; rank 0 alone runs the script, and what it is told says where the others are.
+if [ "$nodes" -gt 1 ]; then
+  retry 5 status ready null
+  deadline=$(($(now) + 900))
+  until get go 2>/dev/null; do
+    if stopped || [ "$(now)" -ge "$deadline" ]; then finish 'done' 125; fi
+    sleep "$flush"
+  done
+  if [ "$rank" -ne 0 ]; then
+    until stopped; do
+      interrupted && finish interrupted 125
+      sleep "$flush"
+    done
+    finish 'done' 0
+  fi
+  RFM_HOSTFILE=$root/go RFM_NODES=$nodes
+  export RFM_HOSTFILE RFM_NODES
+fi
+
+started=$(now)
+{
+  # shellcheck disable=SC2016  # it is for the inner shell
+  (cd work && exec setsid sh -c 'echo $$ >"$1/pid" && exec sh ./rfm_job.sh' sh "$root") >log 2>&1 </dev/null
+  echo $? >exit.part && mv exit.part exit
+} &
+retry 5 status running null
+state='done' code='' again=0
+while [ ! -e exit ]; do
+  sleep 1
+  time=$(now)
+  if [ $((time - started)) -ge "$limit" ]; then
+    state=timeout code=124
+  elif [ "$time" -lt "$again" ]; then
+    continue
+  elif stopped; then
+    code=125
+  elif interrupted; then
+    state=interrupted code=125
+  fi
+  if [ -n "$code" ]; then
+    kill_script TERM
+    [ "$state" = interrupted ] && push
+    while [ "$grace" -gt 0 ] && [ ! -e exit ]; do
+      sleep 1
+      grace=$((grace - 1))
+    done
+    kill_script KILL
+    break
+  fi
+  push
+  # The pause grows with the time that sending takes.
+  took=$(($(now) - time))
+  again=$((time + took + (took * 5 > flush ? took * 5 : flush)))
+  status running null
+done
+[ -n "$code" ] || code=$(cat exit)
+finish "$state" "$code"

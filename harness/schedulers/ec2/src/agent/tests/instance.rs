@@ -1,0 +1,216 @@
+//! An instance of the tests: a folder, a `PATH` with what the agent may use and nothing else, and the user data that runs in it.
+
+use super::server::Server;
+use crate::agent::{Orders, Pace, script};
+use serde_json::Value;
+use std::{
+    fmt::Write,
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// Whose programs an instance has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shell {
+    Dash,
+    Busybox,
+}
+
+/// What the agent uses beside a shell and one program that speaks HTTP.
+const TOOLS: [&str; 21] = [
+    "awk",
+    "base64",
+    "cat",
+    "chmod",
+    "cp",
+    "date",
+    "dd",
+    "gzip",
+    "head",
+    "mkdir",
+    "mv",
+    "rm",
+    "sed",
+    "setsid",
+    "sha256sum",
+    "sleep",
+    "tail",
+    "tar",
+    "tr",
+    "uname",
+    "wc",
+];
+
+/// What an instance is given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Given<'a> {
+    pub shell: Shell,
+    pub http: &'a str,
+    pub rank: u32,
+    pub instances: u32,
+    pub limit: u64,
+    pub is_spot: bool,
+    pub pace: Pace,
+}
+
+impl Default for Given<'_> {
+    fn default() -> Self {
+        let pace = Pace { flush: 1, block: 1024, blocks: 64, tries: 2, pause: 1, grace: 1 };
+        Self { shell: Shell::Dash, http: "curl", rank: 0, instances: 1, limit: 60, is_spot: false, pace }
+    }
+}
+
+pub(super) struct Instance {
+    folder: TempDir,
+}
+
+/// Where a program is; `None`: not on this machine.
+pub(super) fn which(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// A program that speaks HTTP. Python may be one that looks for another at every start.
+fn client(program: &str) -> PathBuf {
+    let found = which(program).unwrap();
+    if program != "python3" {
+        return found;
+    }
+    let asked = Command::new(found).args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    PathBuf::from(String::from_utf8(asked.stdout).unwrap().trim())
+}
+
+/// What is missing here for an instance.
+pub(super) fn missing(shell: Shell, http: &str) -> Option<String> {
+    let shell = if shell == Shell::Dash { "dash" } else { "busybox" };
+    [shell, http].into_iter().find(|program| which(program).is_none()).map(str::to_owned)
+}
+
+/// Puts the bundle, and the list of all addresses, where an instance looks for them.
+pub(super) fn stage(server: &Server, script: &str, instances: u32) {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("rfm_job.sh"), script).unwrap();
+    let tar = Command::new("tar").args(["-cz", "-C"]).arg(folder.path()).arg("rfm_job.sh").output().unwrap();
+    assert!(tar.status.success());
+    let archive = folder.path().join("bundle");
+    fs::write(&archive, &tar.stdout).unwrap();
+    let sum = Command::new("sha256sum").arg(&archive).output().unwrap().stdout;
+    let sum = String::from_utf8_lossy(&sum)[..64].to_owned();
+    server.put("bundle", tar.stdout);
+    let mut boot = format!(
+        "* GET bundle {}\n* SHA bundle {sum}\n* GET go {}\n* GET stop {}\n",
+        server.url("bundle"),
+        server.url("go"),
+        server.url("stop")
+    );
+    for rank in 0..instances {
+        let _ = writeln!(boot, "{rank} PUT status {}", server.url(&format!("{rank}/status")));
+        for segment in 0..64 {
+            let _ = writeln!(boot, "{rank} PUT log.{segment:03} {}", server.url(&format!("{rank}/log.{segment:03}")));
+        }
+    }
+    server.put("boot", boot);
+}
+
+impl Instance {
+    /// Boots: the user data runs as cloud-init runs it, and goes on by itself.
+    pub(super) fn boot(server: &Server, given: Given<'_>) -> Self {
+        let instance = Self { folder: TempDir::new().unwrap() };
+        let url = server.url("boot");
+        let orders = Orders {
+            id: "aotugiob",
+            instances: given.instances,
+            timer_minutes: 65,
+            limit: given.limit,
+            keep_minutes: 30,
+            is_spot: given.is_spot,
+            boot_url: &url,
+            pace: given.pace,
+        };
+        fs::write(instance.path("user-data"), script(&orders)).unwrap();
+        let programs = instance.programs(given);
+        let shell = programs.join("sh");
+        let status = Command::new(shell)
+            .arg(instance.path("user-data"))
+            .env_clear()
+            .env("PATH", &programs)
+            .env("RFM_ROOT", instance.path("root"))
+            .env("RFM_IMDS", server.imds(given.rank))
+            .env("RFM_CONSOLE", instance.path("console"))
+            .env("RFM_HOOKS", instance.path("hooks"))
+            .env("SHUTDOWN_CALLS", instance.path("shutdown"))
+            .status()
+            .unwrap();
+        assert!(status.success(), "cloud-init is let go");
+        instance
+    }
+
+    /// A folder with the only programs that there are.
+    fn programs(&self, given: Given<'_>) -> PathBuf {
+        let folder = self.path("bin");
+        fs::create_dir(&folder).unwrap();
+        let busybox = which("busybox");
+        for tool in TOOLS {
+            let program = if given.shell == Shell::Busybox { busybox.clone() } else { which(tool) };
+            symlink(program.unwrap_or_else(|| panic!("{tool} is missing")), folder.join(tool)).unwrap();
+        }
+        let shell = if given.shell == Shell::Busybox { busybox } else { which("dash") };
+        symlink(shell.unwrap(), folder.join("sh")).unwrap();
+        let wrapper = |name: &str, text: String| {
+            fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        wrapper(given.http, format!("exec {} \"$@\"", client(given.http).display()));
+        wrapper("shutdown", "echo \"$*\" >>\"$SHUTDOWN_CALLS\"".to_owned());
+        folder
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn read(&self, name: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.path(name)).unwrap_or_default()).into_owned()
+    }
+
+    /// How its timer was set, in order.
+    pub(super) fn shutdowns(&self) -> Vec<String> {
+        self.read("shutdown").lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until the agent has set its last timer and is gone.
+    pub(super) fn wait(&self) -> Vec<String> {
+        // The user data is run twice: by cloud-init, and as a service.
+        until("the agent ends", || self.shutdowns().len() >= 3 && !self.has_processes());
+        self.shutdowns()
+    }
+
+    /// Whether a process works in one of its folders.
+    pub(super) fn has_processes(&self) -> bool {
+        let here = fs::canonicalize(self.folder.path()).unwrap();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok()).any(|cwd: PathBuf| is_below(&cwd, &here))
+    }
+}
+
+fn is_below(path: &Path, folder: &Path) -> bool {
+    path.starts_with(folder)
+}
+
+/// What an instance has last said of itself.
+pub(super) fn status(server: &Server, rank: u32) -> Value {
+    server.get(&format!("{rank}/status")).and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
+
+pub(super) fn until(what: &str, is: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is() {
+        assert!(begin.elapsed() < Duration::from_secs(90), "{what}: not within 90 s");
+        sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,140 @@
+//! A small HTTP server that plays S3, with addresses that carry a secret, and the metadata service of every instance.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+/// What presigned addresses end in. It may appear in nothing that a user sees.
+pub(super) const SECRET: &str = "X-Amz-Signature=5ec2e7";
+
+#[derive(Debug, Default)]
+struct State {
+    objects: std::sync::Mutex<BTreeMap<String, Vec<u8>>>,
+    refuses_puts: AtomicBool,
+    has_spot_notice: AtomicBool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Server {
+    state: Arc<State>,
+    port: u16,
+}
+
+impl Server {
+    pub(super) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Self { state: Arc::default(), port: listener.local_addr().unwrap().port() };
+        let accepting = server.clone();
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let server = accepting.clone();
+                thread::spawn(move || server.answer(&connection));
+            }
+        });
+        server
+    }
+
+    /// The presigned address of an object.
+    pub(super) fn url(&self, key: &str) -> String {
+        format!("http://127.0.0.1:{}/s3/{key}?X-Amz-Expires=3600&{SECRET}", self.port)
+    }
+
+    /// The metadata service of the instance with this rank.
+    pub(super) fn imds(&self, rank: u32) -> String {
+        format!("http://127.0.0.1:{}/imds/{rank}", self.port)
+    }
+
+    pub(super) fn put(&self, key: &str, body: impl Into<Vec<u8>>) {
+        self.state.objects.lock().unwrap().insert(key.to_owned(), body.into());
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<Vec<u8>> {
+        self.state.objects.lock().unwrap().get(key).cloned()
+    }
+
+    /// All segments of a rank's log, in order.
+    pub(super) fn segments(&self, rank: u32) -> Vec<Vec<u8>> {
+        let prefix = format!("{rank}/log.");
+        let objects = self.state.objects.lock().unwrap();
+        objects.iter().filter(|(key, _)| key.starts_with(&prefix)).map(|(_, body)| body.clone()).collect()
+    }
+
+    /// From now on, S3 takes nothing.
+    pub(super) fn refuse_puts(&self) {
+        self.state.refuses_puts.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn give_spot_notice(&self) {
+        self.state.has_spot_notice.store(true, Ordering::SeqCst);
+    }
+
+    fn answer(&self, connection: &TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(connection);
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let mut words = line.split_whitespace();
+        let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let (mut length, mut token) = (0, String::new());
+        loop {
+            let mut header = String::new();
+            reader.read_line(&mut header).ok()?;
+            let Some((name, value)) = header.trim_end().split_once(": ") else { break };
+            match name.to_ascii_lowercase().as_str() {
+                "content-length" => length = value.parse().ok()?,
+                "x-aws-ec2-metadata-token" => value.clone_into(&mut token),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).ok()?;
+        let (status, body) = match path.strip_prefix("/imds/") {
+            Some(path) => self.metadata(&method, path, &token),
+            None => self.object(&method, &path, body),
+        };
+        let mut stream = connection;
+        write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len()).ok()?;
+        stream.write_all(&body).ok()
+    }
+
+    fn object(&self, method: &str, path: &str, body: Vec<u8>) -> (&'static str, Vec<u8>) {
+        let Some((key, query)) = path.strip_prefix("/s3/").and_then(|path| path.split_once('?')) else {
+            return ("400 Bad Request", Vec::new());
+        };
+        if !query.ends_with(SECRET) {
+            return ("403 Forbidden", Vec::new());
+        }
+        match method {
+            "PUT" if self.state.refuses_puts.load(Ordering::SeqCst) => ("503 Slow Down", Vec::new()),
+            "PUT" => {
+                self.put(key, body);
+                ("200 OK", Vec::new())
+            }
+            // S3 says 403 of what is not there, to those who may not list.
+            _ => self.get(key).map_or(("403 Forbidden", Vec::new()), |body| ("200 OK", body)),
+        }
+    }
+
+    /// Version 2 alone: nothing is told without the token.
+    fn metadata(&self, method: &str, path: &str, token: &str) -> (&'static str, Vec<u8>) {
+        let Some((rank, path)) = path.split_once("/latest/") else { return ("404 Not Found", Vec::new()) };
+        let text = match (method, path) {
+            ("PUT", "api/token") => format!("token-{rank}"),
+            _ if token != format!("token-{rank}") => return ("401 Unauthorized", Vec::new()),
+            (_, "meta-data/ami-launch-index") => rank.to_owned(),
+            (_, "meta-data/instance-id") => format!("i-0000000000000000{rank}"),
+            (_, "meta-data/local-ipv4") => format!("10.0.0.1{rank}"),
+            (_, "meta-data/instance-type") => "c7i.large".to_owned(),
+            (_, "meta-data/placement/availability-zone") => "eu-west-1a".to_owned(),
+            (_, "meta-data/spot/instance-action") if self.state.has_spot_notice.load(Ordering::SeqCst) => "{}".to_owned(),
+            _ => return ("404 Not Found", Vec::new()),
+        };
+        ("200 OK", text.into_bytes())
+    }
+}
