@@ -114,5 +114,6 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     owners::a_restored_session_ends_the_old_job_and_runs_the_case_again,
     owners::two_sessions_at_once_do_not_disturb_each_other,
     interruptions::an_interrupt_cancels_what_runs_and_reports_it,
+    interruptions::an_end_that_takes_long_says_what_it_waits_for,
     interruptions::a_second_interrupt_leaves_at_once_and_names_what_is_left,
 ];

@@ -147,17 +147,30 @@ impl Context {
 
     /// Waits for no server any more, and says what may be left. `limit`: what the end may have taken.
     pub(crate) fn give_up(&self, limit: Duration) {
-        let named: Vec<String> = self.in_flight().iter().map(|left| format!("{} ({})", left.case, left.job.identifier)).collect();
-        let more = named.len().saturating_sub(NAMED);
-        let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let left = if named.is_empty() {
-            String::new()
-        } else {
-            format!("; what may be left of {}{and_more}: `{}` removes it", named[..named.len() - more].join(", "), self.sweep)
-        };
+        let left = self.named_in_flight().map(|named| format!("; what may be left of {named}: `{}` removes it", self.sweep));
+        let left = left.unwrap_or_default();
         let limit = format_duration(limit);
         self.emit(Event::Warning(format!("the session has been ending for {limit}: no server is waited for any more{left}")));
         self.give_up.cancel();
+    }
+
+    /// Says what the end of the session waits for. `left`: how long it may still take.
+    pub(crate) fn still_ends(&self, since: Duration, left: Duration) {
+        if let Some(named) = self.named_in_flight() {
+            let (since, left, sweep) = (format_duration(since), format_duration(left), &self.sweep);
+            self.emit(Event::Warning(format!(
+                "the session has been ending for {since}: it waits for the end of {named}, {left} more at most; \
+                 interrupted again it leaves that to `{sweep}`"
+            )));
+        }
+    }
+
+    /// Of which cases something may exist: a few of them by name.
+    fn named_in_flight(&self) -> Option<String> {
+        let named: Vec<String> = self.in_flight().iter().map(|left| format!("{} ({})", left.case, left.job.identifier)).collect();
+        let more = named.len().saturating_sub(NAMED);
+        let and_more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| named[..named.len() - more].join(", ") + &and_more)
     }
 
     /// Why the session ends.

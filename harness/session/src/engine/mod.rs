@@ -55,6 +55,8 @@ pub use crate::case::context::InFlight;
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 /// How long the end of a cancelled session may take beyond one cleanup: a launch that is under way, a log, some margin.
 const END_LIMIT: Duration = Duration::from_secs(90);
+/// An end of so long has a line.
+const LONG_END: Duration = Duration::from_secs(10);
 const LEAVE_POLL: Duration = Duration::from_millis(20);
 
 /// What a session is made of.
@@ -132,12 +134,20 @@ impl Shared {
         cleanup.unwrap_or_default() + END_LIMIT
     }
 
-    /// Waits for no server when the end of the session has taken too long.
+    /// Says what the end of the session waits for, less and less often, and waits for no server when it has taken too long.
     fn limit_the_end(self: &Arc<Self>) {
         // Who holds the engine keeps the view of a session open that has ended.
         let (shared, limit) = (Arc::downgrade(self), self.end_limit());
         self.runtime.spawn(async move {
-            sleep(limit).await;
+            let (mut since, mut pause) = (Duration::ZERO, LONG_END);
+            while since + pause < limit {
+                sleep(pause).await;
+                since += pause;
+                pause = since;
+                let Some(shared) = shared.upgrade() else { return };
+                shared.context.still_ends(since, limit - since);
+            }
+            sleep(limit - since).await;
             if let Some(shared) = shared.upgrade() {
                 shared.context.give_up(limit);
             }

@@ -94,6 +94,20 @@ pub(crate) fn a_second_interrupt_leaves_at_once_and_names_what_is_left() {
     place.await_empty_queue();
 }
 
+/// The controller is away when the session is interrupted: a line says what it waits for, and the job is cancelled when it is back.
+pub(crate) fn an_end_that_takes_long_says_what_it_waits_for() {
+    let cluster = Cluster::own(Accounting::Off);
+    let place = Place::new(&cluster, "longend", "launcher: none", "executable: sleep 100\nsanity: []");
+    let running = place.started(&[]);
+    place.job("RUNNING");
+    cluster.stop("slurmctld");
+    running.signal("INT");
+    eventually("a line", Duration::from_secs(20), || running.text().contains("it waits for the end of longend"));
+    cluster.start("slurmctld");
+    let ended = running.ended().expect(130);
+    assert!(place.jobs().is_empty(), "{}", ended.text);
+}
+
 /// An interrupt at any step ends in a report, and leaves nothing in the queue.
 pub(crate) fn an_interrupt_at_any_step_leaves_nothing() {
     for some in STEPS.chunks(4) {

@@ -94,6 +94,13 @@ async fn the_end_of_a_session_has_one_limit_and_says_what_may_be_left() {
     );
     let events = bench.drain();
     assert!(events.contains(&told), "{events:?}");
+    let progress: Vec<&String> = events.iter().filter(|event| event.contains("it waits for")).collect();
+    let first = format!(
+        "warning the session has been ending for 10.0s: it waits for the end of {} ({identifier}), 11m20s more at most; \
+         interrupted again it leaves that to `muster sweep`",
+        result.name
+    );
+    assert_eq!((progress.first(), progress.len()), (Some(&&first), 7), "{events:?}");
 }
 
 #[tokio::test(start_paused = true)]
