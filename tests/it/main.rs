@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod sandbox;
+#[path = "../common/walked.rs"]
+mod walked;
 
 mod checks;
 mod compat;

@@ -9,6 +9,8 @@ mod common;
 #[path = "../common/servers.rs"]
 mod servers;
 mod suite;
+#[path = "../common/walked.rs"]
+mod walked;
 
 use libtest_mimic::Trial;
 use servers::{Servers, judged};

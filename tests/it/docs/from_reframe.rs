@@ -1,6 +1,6 @@
 //! docs/from-reframe.md: every flag that it names exists or is refused, and every item of its table of functions is read.
 
-use crate::{docs::walk::page, sandbox::Sandbox};
+use crate::{sandbox::Sandbox, walked::page};
 use std::collections::BTreeSet;
 
 /// The rows of the table below a heading, as cells.

@@ -1,7 +1,7 @@
 //! docs/troubleshooting.md against the source: each message of the page is one of the program, and each message of the files below
 //! is on the page.
 
-use crate::docs::walk::page;
+use crate::walked::page;
 use std::{fs, path::Path};
 
 /// Files whose messages ask the user for something: all of them are on the page.

@@ -9,7 +9,7 @@ mod sessions;
 
 use faults::{controller, doubt, files, limits, nodes, queue, submission};
 use jobs::{ends, options, output, shape};
-use sessions::{interruptions, owners, rounds, selection};
+use sessions::{guide, interruptions, owners, rounds, selection};
 
 macro_rules! tests {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -21,6 +21,7 @@ macro_rules! tests {
 pub(crate) const TESTS: &[(&str, fn())] = tests![
     interruptions::after_a_kill_at_any_step_attach_finishes_each_case_once,
     interruptions::after_a_kill_at_any_step_sweep_leaves_nothing,
+    guide::the_first_night_goes_as_the_guide_says,
     interruptions::an_interrupt_at_any_step_leaves_nothing,
     queue::a_job_that_is_cancelled_before_an_epilog_is_disrupted,
     doubt::a_program_that_ends_before_its_script_is_told_is_disrupted,

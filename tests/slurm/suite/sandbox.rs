@@ -50,7 +50,7 @@ pub(crate) struct Running<'p> {
 }
 
 /// The program in a folder that everybody can read: the build folder may be private.
-fn for_everybody() -> &'static Path {
+pub(crate) fn for_everybody() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(|| {
         let copy = run_folder().join("muster");
