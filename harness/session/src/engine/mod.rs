@@ -145,9 +145,9 @@ impl Shared {
                 since += pause;
                 pause = since;
                 let Some(shared) = shared.upgrade() else { return };
-                shared.context.still_ends(since, limit - since);
+                shared.context.still_ends(since, limit.saturating_sub(since));
             }
-            sleep(limit - since).await;
+            sleep(limit.saturating_sub(since)).await;
             if let Some(shared) = shared.upgrade() {
                 shared.context.give_up(limit);
             }
