@@ -5,11 +5,14 @@
 //! config     what checks and sites may say: key tables, and the types of their values
 //! plan       a workload as a handle, and as the request for its instances
 //! agent      the script that an instance runs when it boots
+//! decide     what follows from what EC2 and the agents say: states, offers, logs
 //! scheduler  the methods of the trait
 //! ```
 
 mod agent;
 mod config;
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who asks EC2 and S3 is missing"))]
+mod decide;
 mod plan;
 mod scheduler;
 

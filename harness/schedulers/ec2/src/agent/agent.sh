@@ -135,10 +135,10 @@ chmod 600 boot
 retry 5 status booted null
 if ! retry 5 get bundle || ! echo "$(link SHA bundle)  bundle" | sha256sum -c - >/dev/null 2>&1; then
   echo 'the bundle did not arrive as it was sent' >>log
-  finish 'done' 125
+  finish failed 125
 fi
 mkdir -p work
-tar -xzf bundle -C work || finish 'done' 125
+tar -xzf bundle -C work || finish failed 125
 hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
 mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
 
@@ -147,7 +147,8 @@ if [ "$nodes" -gt 1 ]; then
   retry 5 status ready null
   deadline=$(($(now) + 900))
   until get go 2>/dev/null; do
-    if stopped || [ "$(now)" -ge "$deadline" ]; then finish 'done' 125; fi
+    stopped && finish stopped 125
+    [ "$(now)" -lt "$deadline" ] || finish failed 125
     sleep "$flush"
   done
   if [ "$rank" -ne 0 ]; then
@@ -177,7 +178,7 @@ while [ ! -e exit ]; do
   elif [ "$time" -lt "$again" ]; then
     continue
   elif stopped; then
-    code=125
+    state=stopped code=125
   elif interrupted; then
     state=interrupted code=125
   fi

@@ -184,7 +184,8 @@ fn a_bundle_that_is_not_the_one_that_was_sent_is_not_run() {
         let instance = Instance::boot(&server, Given { http: "python3", ..Given::default() });
         instance.wait();
         assert_eq!(log(&server, 0), "the bundle did not arrive as it was sent\n");
-        assert_eq!(status(&server, 0)["exit"], json!(125));
+        let said = status(&server, 0);
+        assert_eq!((&said["state"], &said["exit"]), (&json!("failed"), &json!(125)));
     }
 }
 

@@ -1,0 +1,15 @@
+//! Decisions about jobs on EC2, as functions of values: no clock, no network.
+//!
+//! ```text
+//! status  what instances, their agents and EC2 say -> what is known of the job, and what has to be done
+//! offer   what EC2 has refused -> what is asked for next
+//! log     segments in S3, what the console has -> the log, and how many bytes are missing
+//! ```
+//! Nothing is remembered from one look to the next: another process that looks at the same instances and objects decides the same.
+
+pub(crate) mod log;
+pub(crate) mod offer;
+pub(crate) mod status;
+
+#[cfg(test)]
+mod tests;

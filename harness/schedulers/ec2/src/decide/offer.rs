@@ -1,0 +1,137 @@
+//! What is asked for after EC2 has refused.
+
+use crate::plan::{Bought, Offer};
+use muster_core::error::Class;
+use std::{collections::BTreeMap, time::Duration};
+
+/// A refusal, by what helps against it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// There is none of this type in this subnet now.
+    NoCapacity,
+    /// The account may not have more now. With the number of processors that it may have, if EC2 says so.
+    Quota(Option<u32>),
+    /// The account may not have more spot instances.
+    SpotQuota,
+    /// EC2 is busy: nothing is wrong with the request.
+    Busy,
+    /// A new instance profile is not known everywhere at once.
+    ProfileUnknown,
+    /// The credentials do not allow it.
+    Forbidden,
+    /// Another request had this token.
+    TokenReused,
+    Wrong,
+}
+
+/// What EC2 has answered to one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The position of the offer.
+    pub offer: usize,
+    pub code: String,
+    pub message: String,
+    /// The status of HTTP.
+    pub status: u16,
+}
+
+/// What to do after the refusals so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Ask for this offer, with a new token.
+    Try(usize),
+    /// Send the same request again, with the same token.
+    Again(Duration),
+    /// There is no room now.
+    Wait { why: String, retry_after: Duration },
+    /// It cannot work.
+    Fail { class: Class, why: String },
+}
+
+/// How often a request is sent again while EC2 is busy, and until a profile is known.
+const BUSY_TRIES: usize = 8;
+const PROFILE_TRIES: usize = 11;
+
+impl Refused {
+    pub(crate) fn kind(&self) -> Refusal {
+        match self.code.as_str() {
+            "InsufficientInstanceCapacity"
+            | "InsufficientHostCapacity"
+            | "InsufficientFreeAddressesInSubnet"
+            | "InsufficientCapacityOnHost"
+            | "ReservationCapacityExceeded"
+            | "UnfulfillableCapacity"
+            | "Unsupported" => Refusal::NoCapacity,
+            "VcpuLimitExceeded" | "InstanceLimitExceeded" => Refusal::Quota(number_in(&self.message)),
+            "MaxSpotInstanceCountExceeded" => Refusal::SpotQuota,
+            "UnauthorizedOperation" | "AuthFailure" | "AccessDenied" | "OptInRequired" | "PendingVerification" => {
+                Refusal::Forbidden
+            }
+            "IdempotentParameterMismatch" => Refusal::TokenReused,
+            "InvalidParameterValue" if self.message.contains("IAM Instance Profile") => Refusal::ProfileUnknown,
+            "RequestLimitExceeded" | "Throttling" | "ThrottlingException" => Refusal::Busy,
+            _ if self.status >= 500 => Refusal::Busy,
+            _ => Refusal::Wrong,
+        }
+    }
+}
+
+/// `... your current vCPU limit of 384 allows ...`
+fn number_in(message: &str) -> Option<u32> {
+    let after = message.split_once("limit of ")?.1;
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// What to ask for. `vcpus`: what all instances of the job need together, of each offer, where that is known. `round`: how often there
+/// was no room at all before.
+pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<u32>], round: u32) -> Next {
+    let Some(last) = refused.last() else { return Next::Try(0) };
+    let said = format!("{}: {}", last.code, last.message);
+    let fail = |class, why: String| Next::Fail { class, why };
+    let same = refused.iter().rev().take_while(|one| one.kind() == last.kind() && one.offer == last.offer).count();
+    match last.kind() {
+        Refusal::NoCapacity => following(offers, refused, round, |at| at > last.offer),
+        // Spot instances have a quota of their own.
+        Refusal::SpotQuota => following(offers, refused, round, |at| {
+            at > last.offer && offers.get(at).is_some_and(|offer| offer.bought != Bought::Spot)
+        }),
+        Refusal::Quota(limit) => match (limit, vcpus.get(last.offer).copied().flatten()) {
+            (Some(limit), Some(needed)) if needed > limit => fail(
+                Class::Config,
+                format!(
+                    "it needs {needed} vCPUs and the quota of this account is {limit}, so that it can never run ({})",
+                    last.code
+                ),
+            ),
+            _ => no_room(offers, refused, round),
+        },
+        Refusal::Busy if same < BUSY_TRIES => {
+            Next::Again(Duration::from_secs(1 << (same - 1).min(5)).min(Duration::from_secs(30)))
+        }
+        Refusal::Busy => fail(Class::Outage, format!("EC2 did not take the request in {BUSY_TRIES} tries: {said}")),
+        Refusal::ProfileUnknown if same < PROFILE_TRIES => Next::Again(Duration::from_secs(5)),
+        Refusal::ProfileUnknown | Refusal::Wrong | Refusal::Forbidden => fail(Class::Config, said),
+        Refusal::TokenReused => fail(Class::Infra, format!("another request had its token: {said}")),
+    }
+}
+
+fn following(offers: &[Offer], refused: &[Refused], round: u32, is_next: impl Fn(usize) -> bool) -> Next {
+    (0..offers.len()).find(|at| is_next(*at)).map_or_else(|| no_room(offers, refused, round), Next::Try)
+}
+
+/// Every offer was refused: what each of them got, and when to ask again.
+fn no_room(offers: &[Offer], refused: &[Refused], round: u32) -> Next {
+    let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    for one in refused {
+        *counts.entry((one.offer, one.code.as_str())).or_default() += 1;
+    }
+    let row = |((at, code), count): ((usize, &str), usize)| {
+        let Offer { instance_type, subnet, .. } = offers.get(at)?;
+        let times = if count > 1 { format!(" x{count}") } else { String::new() };
+        Some(format!("{instance_type} in {subnet}: {code}{times}"))
+    };
+    let rows: Vec<String> = counts.into_iter().filter_map(row).collect();
+    let pause = Duration::from_secs(30).saturating_mul(1 << round.min(4)).min(Duration::from_mins(5));
+    Next::Wait { why: format!("no capacity ({})", rows.join("; ")), retry_after: pause }
+}

@@ -1,0 +1,352 @@
+//! What is known of a job, from what EC2 and the agents say.
+//!
+//! ```text
+//! listed -> booted -> [ready, go] -> running -> done | timeout               as the agent says
+//!    |         |______________|_________|
+//!    boot timeout, launch failed        interrupted | lost | ended by somebody | shut down by itself
+//! ```
+
+use muster_core::{
+    error::Class,
+    job::{
+        scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+        workload::Clock,
+    },
+};
+use muster_text::time::{Timestamp, format_duration};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How long EC2 may take to list what it has just created.
+const LISTED_WITHIN: Duration = Duration::from_mins(1);
+
+/// How long the instances of a case wait for each other: as long as their agents do.
+const READY_WITHIN: Duration = Duration::from_mins(15);
+
+/// The exit status of an agent that could not run the script.
+const AGENT_FAILED: i32 = 125;
+
+/// A job that was launched.
+#[derive(Debug, Clone)]
+pub(crate) struct Launched {
+    /// What section names begin with: the rank follows.
+    pub name: String,
+    pub instances: u32,
+    pub at: Timestamp,
+    /// From the launch to the first sign of life.
+    pub boot: Duration,
+}
+
+/// All that is known of one instance of a job.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Member {
+    pub rank: u32,
+    pub id: String,
+    pub state: State,
+    /// `StateReason.Code` and its message, of an instance that has ended.
+    pub reason: Option<(String, String)>,
+    /// What its agent said last.
+    pub said: Option<Said>,
+    pub console: Console,
+}
+
+/// The states of EC2.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    #[default]
+    Pending,
+    Running,
+    /// Shutting down, stopping, stopped or terminated.
+    Ended,
+}
+
+/// What the console of an instance has. It is asked only when it is needed, and lags.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Console {
+    #[default]
+    NotRead,
+    /// The exit status that the agent left there, with the end of the log.
+    Exit(i32),
+    /// The agent left nothing: the last lines.
+    Lines(String),
+}
+
+/// The object `status` of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Said {
+    pub state: Phase,
+    pub exit: Option<i32>,
+    #[serde(default)]
+    pub ip: String,
+    #[serde(default, rename = "type")]
+    pub instance_type: String,
+    #[serde(default)]
+    pub zone: String,
+    /// Seconds since the Unix epoch, by the clock of the instance.
+    pub started: Option<i64>,
+    pub t: i64,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    Booted,
+    Ready,
+    Running,
+    /// The spot notice came, and the log is sent.
+    Interrupted,
+    /// The instance booted a second time.
+    Rebooted,
+    /// It could not begin.
+    Failed,
+    Timeout,
+    /// Others have ended the job.
+    Stopped,
+    Done,
+}
+
+/// A look at a job.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub status: Result<JobStatus, Failure>,
+    pub acts: Vec<Act>,
+}
+
+/// What has to be done. Each is harmless if it is done twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Write `go`, with the addresses of all in the order of their ranks.
+    Go(String),
+    /// Write `stop`: all agents end.
+    Stop,
+    ReadConsole(u32),
+}
+
+/// Why a job cannot be followed to an end of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub class: Class,
+    pub why: String,
+}
+
+impl Phase {
+    /// The agent has said its last word.
+    fn is_last(self) -> bool {
+        match self {
+            Self::Booted | Self::Ready | Self::Running => false,
+            Self::Interrupted | Self::Rebooted | Self::Failed | Self::Timeout | Self::Stopped | Self::Done => true,
+        }
+    }
+}
+
+impl Member {
+    fn phase(&self) -> Option<Phase> {
+        self.said.as_ref().map(|said| said.state)
+    }
+
+    /// The exit of its script: as the agent said it, else as the console has it.
+    fn exit(&self) -> Option<i32> {
+        let said = self.said.as_ref().filter(|said| said.state.is_last()).and_then(|said| said.exit);
+        said.or(match &self.console {
+            Console::Exit(exit) => Some(*exit),
+            Console::NotRead | Console::Lines(_) => None,
+        })
+    }
+
+    /// `i-0abc (c7i.large, eu-west-1a)`
+    fn node(&self) -> String {
+        let Some(Said { instance_type, zone, .. }) = &self.said else { return self.id.clone() };
+        format!("{} ({instance_type}, {zone})", self.id)
+    }
+
+    fn who(&self, launched: &Launched) -> String {
+        if launched.instances > 1 { format!("rank {} ({})", self.rank, self.id) } else { self.id.clone() }
+    }
+
+    fn has_ended_silently(&self) -> bool {
+        self.state == State::Ended && self.exit().is_none() && !self.phase().is_some_and(Phase::is_last)
+    }
+}
+
+/// What is known of a job now. `members` in the order of ranks; `has_go`, `has_stop`: these objects are there.
+pub(crate) fn step(launched: &Launched, members: &[Member], (has_go, has_stop): (bool, bool), now: Timestamp) -> Step {
+    let mut acts = Vec::new();
+    let status = look(launched, members, has_go, now, &mut acts);
+    let is_over = status.as_ref().map_or(true, |status| matches!(status, JobStatus::Ended(_) | JobStatus::Gone { .. }));
+    let first_has_ended = members.first().is_some_and(|first| first.exit().is_some());
+    if launched.instances > 1 && !has_stop && (is_over || first_has_ended) && !members.is_empty() {
+        acts.push(Act::Stop);
+    }
+    Step { status, acts }
+}
+
+fn look(
+    launched: &Launched,
+    members: &[Member],
+    has_go: bool,
+    now: Timestamp,
+    acts: &mut Vec<Act>,
+) -> Result<JobStatus, Failure> {
+    let Some(first) = members.first() else { return Ok(unlisted(launched, now)) };
+    if let Some(lost) = members.iter().find(|member| member.has_ended_silently() || is_taken(member)) {
+        if lost.console == Console::NotRead && !is_taken(lost) {
+            acts.push(Act::ReadConsole(lost.rank));
+            return Ok(ending_soon(launched, members));
+        }
+        // A worker that is gone when the first has ended takes nothing from the result.
+        if lost.rank == first.rank || first.exit().is_none() {
+            return gone(launched, lost);
+        }
+    }
+    if let Some(failed) = members.iter().find(|member| member.phase() == Some(Phase::Failed)) {
+        return Err(infra(format!("the agent on {} could not begin: its log says why", failed.who(launched))));
+    }
+    if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
+        return Err(infra(format!("{} does not reach S3: is there a route?", cut_off.who(launched))));
+    }
+    if first.exit().is_some() {
+        let open = members.iter().filter(|member| member.exit().is_none() && member.state != State::Ended).count();
+        return Ok(if open > 0 { ending_soon(launched, members) } else { ended(launched, members, now) });
+    }
+    if let Some(silent) = silent(launched, members, now) {
+        return no_sign_of_life(launched, silent, acts);
+    }
+    if first.phase() == Some(Phase::Running) {
+        return Ok(running(first, members, None, false));
+    }
+    waiting(launched, members, has_go, now, acts)
+}
+
+fn infra(why: String) -> Failure {
+    Failure { class: Class::Infra, why }
+}
+
+/// EC2 lists nothing: at first, because it is slow.
+fn unlisted(launched: &Launched, now: Timestamp) -> JobStatus {
+    if now.since(launched.at) < LISTED_WITHIN {
+        return JobStatus::Pending { why: "EC2 does not list the instances yet".to_owned() };
+    }
+    JobStatus::Gone { why: Disruption::Deleted, cause: "EC2 lists none of its instances any more".to_owned() }
+}
+
+/// Spot capacity that was taken away, as the agent said.
+fn is_taken(member: &Member) -> bool {
+    member.phase() == Some(Phase::Interrupted)
+}
+
+/// An instance has ended without a result.
+fn gone(launched: &Launched, lost: &Member) -> Result<JobStatus, Failure> {
+    let (code, message) = lost.reason.as_ref().map_or(("", ""), |(code, message)| (code, message));
+    let who = lost.who(launched);
+    let because = if code.is_empty() { String::new() } else { format!(": {code} {message}") };
+    let gone = |why, what: &str| Ok(JobStatus::Gone { why, cause: format!("{who} {what}{because}") });
+    match code {
+        _ if is_taken(lost) => gone(Disruption::Preempted, "was a spot instance and was taken away"),
+        "Server.SpotInstanceTermination" | "Server.SpotInstanceShutdown" => {
+            gone(Disruption::Preempted, "was a spot instance and was taken away")
+        }
+        "Client.InstanceInitiatedShutdown" => {
+            let what = "shut itself down without a result: its timer ended it, or the script called shutdown";
+            Ok(JobStatus::Ended(Ending {
+                cause: Some(format!("{who} {what}")),
+                ..with_exits(launched, std::slice::from_ref(lost))
+            }))
+        }
+        "Client.UserInitiatedShutdown" | "Client.UserInitiatedHibernate" => {
+            gone(Disruption::Deleted, "was terminated by somebody else")
+        }
+        // Without a word of its agent it never worked: a key that may not be used, a limit of volumes, a snapshot that is gone.
+        _ if lost.said.is_none() => Err(infra(format!("{who} did not start{because}"))),
+        _ if code.starts_with("Client.") => gone(Disruption::Deleted, "was ended"),
+        _ => gone(Disruption::Node, "was lost"),
+    }
+}
+
+/// The instance that has not said anything for too long.
+fn silent<'a>(launched: &Launched, members: &'a [Member], now: Timestamp) -> Option<&'a Member> {
+    let too_long = now.since(launched.at) > launched.boot;
+    members.iter().find(|member| too_long && member.said.is_none())
+}
+
+fn no_sign_of_life(launched: &Launched, silent: &Member, acts: &mut Vec<Act>) -> Result<JobStatus, Failure> {
+    let within = format_duration(launched.boot);
+    match &silent.console {
+        Console::NotRead => {
+            acts.push(Act::ReadConsole(silent.rank));
+            Ok(JobStatus::Pending { why: format!("{} gives no sign of life", silent.who(launched)) })
+        }
+        Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended", silent.who(launched)))),
+        Console::Lines(lines) => Err(infra(format!(
+            "{} gave no sign of life within {within}: has the image cloud-init, curl and a route to S3? Its console: {lines}",
+            silent.who(launched)
+        ))),
+    }
+}
+
+/// Until the first runs: how far they are, and `go` when all are ready.
+fn waiting(
+    launched: &Launched,
+    members: &[Member],
+    has_go: bool,
+    now: Timestamp,
+    acts: &mut Vec<Act>,
+) -> Result<JobStatus, Failure> {
+    let count = |phase| members.iter().filter(|member| member.phase() == Some(phase)).count();
+    let (all, ready) = (launched.instances as usize, count(Phase::Ready));
+    if ready == all && all > 1 && !has_go {
+        let addresses = members.iter().filter_map(|member| member.said.as_ref()).map(|said| format!("{}\n", said.ip));
+        acts.push(Act::Go(addresses.collect()));
+    }
+    if now.since(launched.at) > launched.boot + READY_WITHIN && ready < all && all > 1 {
+        let missing = members.iter().filter(|member| member.phase() != Some(Phase::Ready));
+        let missing: Vec<String> = missing.map(|member| member.who(launched)).collect();
+        return Err(infra(format!("not ready within {}: {}", format_duration(launched.boot + READY_WITHIN), missing.join(", "))));
+    }
+    let why = match members.iter().filter(|member| member.said.is_none()).count() {
+        0 if all == 1 => "fetches the script".to_owned(),
+        0 => format!("{ready} of {all} instances are ready"),
+        _ if all == 1 => "boots".to_owned(),
+        silent => format!("{silent} of {all} instances boot"),
+    };
+    Ok(JobStatus::Pending { why })
+}
+
+fn running(first: &Member, members: &[Member], partly_ended: Option<String>, has_ended: bool) -> JobStatus {
+    let since = first.said.as_ref().and_then(|said| said.started.or(Some(said.t))).unwrap_or_default();
+    let nodes = members.iter().map(Member::node).collect();
+    JobStatus::Running { since: Timestamp::of_seconds(since), nodes, partly_ended, has_ended }
+}
+
+/// It has ended, and how is not known yet, or the others have not followed.
+fn ending_soon(launched: &Launched, members: &[Member]) -> JobStatus {
+    let Some(first) = members.first() else { return JobStatus::NotSeen };
+    let ended = first.exit().map(|exit| format!("{} has ended with {exit}", first.who(launched)));
+    running(first, members, ended, true)
+}
+
+fn ended(launched: &Launched, members: &[Member], now: Timestamp) -> JobStatus {
+    let first = members.first();
+    let phase = first.and_then(Member::phase);
+    let rebooted = "the instance booted a second time, and the script was lost".to_owned();
+    JobStatus::Ended(Ending {
+        started: first.and_then(|first| first.said.as_ref()?.started).map_or(now, Timestamp::of_seconds),
+        ended: first.and_then(|first| Some(first.said.as_ref()?.t)).map_or(now, Timestamp::of_seconds),
+        limit: (phase == Some(Phase::Timeout)).then_some(Clock::Run),
+        cause: (phase == Some(Phase::Rebooted)).then_some(rebooted),
+        ..with_exits(launched, members)
+    })
+}
+
+fn with_exits(launched: &Launched, members: &[Member]) -> Ending {
+    let exit = |member: &Member| SectionExit {
+        section: format!("{}-{}", launched.name, member.rank),
+        section_id: None,
+        node: Some(member.node()),
+        exit: member.exit().map_or(Exit::Unknown, Exit::Code),
+        image: None,
+        started: None,
+        ended: None,
+    };
+    Ending { exits: members.iter().map(exit).collect(), nodes: members.iter().map(Member::node).collect(), ..Ending::default() }
+}

@@ -1,0 +1,5 @@
+//! Decisions as tables of what was seen and what follows.
+
+mod log;
+mod offer;
+mod status;

@@ -1,0 +1,87 @@
+//! What is asked for after which refusals.
+
+use crate::{
+    decide::offer::{Next, Refused, next_offer},
+    plan::{Bought, Offer},
+};
+use muster_core::error::Class;
+use std::time::Duration;
+
+/// Two subnets, spot first.
+fn offers() -> Vec<Offer> {
+    let offer = |bought, subnet: &str| Offer { instance_type: "c7i.8xlarge".into(), subnet: subnet.into(), bought };
+    let subnets = ["subnet-a", "subnet-b"];
+    [Bought::Spot, Bought::OnDemand].into_iter().flat_map(|bought| subnets.map(|subnet| offer(bought, subnet))).collect()
+}
+
+fn refused(offer: usize, code: &str) -> Refused {
+    Refused { offer, code: code.into(), message: "no".into(), status: if code.starts_with("Insufficient") { 500 } else { 400 } }
+}
+
+fn next(refused: &[Refused]) -> Next {
+    next_offer(&offers(), refused, &[Some(128); 4], 0)
+}
+
+fn wait(next: Next) -> (String, u64) {
+    let Next::Wait { why, retry_after } = next else { panic!("{next:?}") };
+    (why, retry_after.as_secs())
+}
+
+#[test]
+fn each_offer_is_tried_once_where_there_is_no_capacity() {
+    const NONE: &str = "InsufficientInstanceCapacity";
+    assert_eq!(next(&[]), Next::Try(0));
+    let mut tried = Vec::new();
+    for at in 0..3 {
+        tried.push(refused(at, NONE));
+        assert_eq!(next(&tried), Next::Try(at + 1), "a capacity error has the status 500 and is not sent again");
+    }
+    tried.push(refused(3, "Unsupported"));
+    let (why, pause) = wait(next(&tried));
+    insta::assert_snapshot!(why, @"no capacity (c7i.8xlarge in subnet-a: InsufficientInstanceCapacity; c7i.8xlarge in subnet-b: InsufficientInstanceCapacity; c7i.8xlarge in subnet-a: InsufficientInstanceCapacity; c7i.8xlarge in subnet-b: Unsupported)");
+    assert_eq!(pause, 30);
+    let pauses: Vec<u64> = (0..6).map(|round| wait(next_offer(&offers(), &tried, &[], round)).1).collect();
+    assert_eq!(pauses, [30, 60, 120, 240, 300, 300]);
+}
+
+#[test]
+fn a_quota_that_is_too_small_fails_at_once_and_one_that_is_used_up_is_waited_for() {
+    let quota = |message: &str| Refused { message: message.into(), ..refused(0, "VcpuLimitExceeded") };
+    let small = quota("You have requested more vCPU capacity than your current vCPU limit of 64 allows");
+    let Next::Fail { class, why } = next(std::slice::from_ref(&small)) else { panic!("it can never run") };
+    assert_eq!(class, Class::Config);
+    insta::assert_snapshot!(why, @"it needs 128 vCPUs and the quota of this account is 64, so that it can never run (VcpuLimitExceeded)");
+    let enough = quota("You have requested more vCPU capacity than your current vCPU limit of 384 allows");
+    assert_eq!(wait(next(&[enough])).1, 30, "other subnets have the same quota");
+    assert_eq!(wait(next_offer(&offers(), &[small], &[], 0)).1, 30, "how many it needs is not known");
+    assert_eq!(next(&[refused(0, "MaxSpotInstanceCountExceeded")]), Next::Try(2), "on demand has another quota");
+    assert_eq!(wait(next(&[refused(3, "MaxSpotInstanceCountExceeded")])).1, 30);
+}
+
+#[test]
+fn a_busy_server_gets_the_same_request_again_with_growing_pauses() {
+    let busy = |count: usize| vec![refused(0, "RequestLimitExceeded"); count];
+    let pauses: Vec<Next> = (1..8).map(|count| next(&busy(count))).collect();
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30].map(|seconds| Next::Again(Duration::from_secs(seconds))));
+    assert!(matches!(next(&busy(8)), Next::Fail { class: Class::Outage, .. }));
+    let unavailable = Refused { status: 503, ..refused(0, "Unavailable") };
+    assert_eq!(next(&[unavailable]), Next::Again(Duration::from_secs(1)));
+    let after_capacity = [refused(0, "InsufficientInstanceCapacity"), refused(1, "RequestLimitExceeded")];
+    assert_eq!(next(&after_capacity), Next::Again(Duration::from_secs(1)));
+}
+
+#[test]
+fn what_cannot_work_fails_with_the_words_of_ec2() {
+    let class = |one: Refused| match next(&[one]) {
+        Next::Fail { class, why } => Some((class, why)),
+        _ => None,
+    };
+    let config = |code: &str| Some((Class::Config, format!("{code}: no")));
+    for code in ["UnauthorizedOperation", "InvalidAMIID.NotFound", "InvalidSubnetID.NotFound", "InvalidParameterValue"] {
+        assert_eq!(class(refused(0, code)), config(code));
+    }
+    assert_eq!(class(refused(0, "IdempotentParameterMismatch")).map(|(class, _)| class), Some(Class::Infra));
+    let unknown = Refused { message: "Invalid IAM Instance Profile name".into(), ..refused(0, "InvalidParameterValue") };
+    assert_eq!(next(&vec![unknown.clone(); 10]), Next::Again(Duration::from_secs(5)), "a new profile takes a minute");
+    assert!(matches!(next(&vec![unknown; 11]), Next::Fail { class: Class::Config, .. }));
+}

@@ -1,0 +1,160 @@
+//! What is known of a job after which observations.
+
+use crate::decide::status::{Act, Console, Launched, Member, Phase, Said, State, Step, step};
+use muster_core::job::{
+    scheduler::{Disruption, Exit, JobStatus},
+    workload::Clock,
+};
+use muster_text::time::Timestamp;
+use std::time::Duration;
+
+fn launched(instances: u32) -> Launched {
+    Launched { name: "rfm-x-aotugiob".into(), instances, at: Timestamp::of_seconds(1000), boot: Duration::from_mins(10) }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
+fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
+    let (instance_type, zone) = ("c7i.large".to_owned(), "eu-west-1a".to_owned());
+    Some(Said { state, exit, ip: "10.0.0.1".into(), instance_type, zone, started: exit.map(|_| 1100), t: 1200 })
+}
+
+fn member(rank: u32, state: State, said: Option<Said>) -> Member {
+    let said = said.map(|said| Said { ip: format!("10.0.0.1{rank}"), ..said });
+    Member { rank, id: format!("i-{rank}"), state, said, ..Member::default() }
+}
+
+/// An instance that has ended with nothing on its console.
+fn lost(rank: u32, code: &str, said: Option<Said>) -> Member {
+    let console = Console::Lines(String::new());
+    Member { reason: Some((code.to_owned(), "why".to_owned())), console, ..member(rank, State::Ended, said) }
+}
+
+fn at(members: &[Member], seconds: i64) -> Step {
+    let instances = u32::try_from(members.len().max(1)).unwrap();
+    step(&launched(instances), members, (false, false), Timestamp::of_seconds(1000 + seconds))
+}
+
+/// A look in one line.
+fn told(step: &Step) -> String {
+    let status = match &step.status {
+        Ok(JobStatus::NotSeen) => "not seen".to_owned(),
+        Ok(JobStatus::Pending { why }) => format!("pending: {why}"),
+        Ok(JobStatus::Running { has_ended, .. }) => if *has_ended { "ending" } else { "running" }.to_owned(),
+        Ok(JobStatus::Ended(ending)) => {
+            let exits: Vec<Exit> = ending.exits.iter().map(|exit| exit.exit).collect();
+            format!("ended {exits:?}{}", ending.cause.as_ref().map_or_else(String::new, |cause| format!(": {cause}")))
+        }
+        Ok(JobStatus::Gone { why, cause }) => format!("gone {why}: {cause}"),
+        Err(failure) => format!("error {:?}: {}", failure.class, failure.why),
+    };
+    let acts: String = step.acts.iter().map(|act| format!(" -> {act:?}")).collect::<Vec<_>>().concat();
+    status + &acts
+}
+
+#[test]
+fn one_instance_is_followed_from_its_launch_to_its_end() {
+    use Phase::{Booted, Done, Failed, Interrupted, Rebooted, Running as Runs, Timeout};
+    use State::{Ended, Pending, Running};
+    let one = |state, said| vec![member(0, state, said)];
+    let read = |console| vec![Member { console, ..member(0, Ended, said(Runs, None)) }];
+    let rows: Vec<(Vec<Member>, i64)> = vec![
+        (vec![], 5),
+        (vec![], 61),
+        (one(Pending, None), 5),
+        (one(Running, None), 599),
+        (one(Running, None), 601),
+        (vec![Member { console: Console::Lines("kernel panic".into()), ..member(0, Running, None) }], 601),
+        (vec![Member { console: Console::Exit(125), ..member(0, Running, None) }], 601),
+        (one(Running, said(Booted, None)), 30),
+        (one(Running, said(Runs, None)), 60),
+        (one(Running, said(Done, Some(0))), 90),
+        (one(Ended, said(Done, Some(0))), 90),
+        (one(Running, said(Done, Some(7))), 90),
+        (one(Running, said(Timeout, Some(124))), 90),
+        (one(Running, said(Rebooted, Some(125))), 90),
+        (one(Running, said(Failed, Some(125))), 90),
+        (one(Running, said(Interrupted, Some(125))), 90),
+        (one(Ended, said(Runs, None)), 90),
+        (read(Console::Exit(3)), 90),
+        (vec![lost(0, "Server.SpotInstanceTermination", said(Runs, None))], 90),
+        (vec![lost(0, "Server.InternalError", said(Runs, None))], 90),
+        (vec![lost(0, "Server.InternalError", None)], 90),
+        (vec![lost(0, "Client.VolumeLimitExceeded", None)], 90),
+        (vec![lost(0, "Client.InstanceInitiatedShutdown", said(Runs, None))], 90),
+        (vec![lost(0, "Client.UserInitiatedShutdown", said(Runs, None))], 90),
+        (vec![lost(0, "", said(Runs, None))], 90),
+    ];
+    let text: Vec<String> = rows.iter().map(|(members, seconds)| told(&at(members, *seconds))).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn an_end_has_times_nodes_sections_and_the_limit_that_it_reached() {
+    let Ok(JobStatus::Ended(ending)) = at(&[member(0, State::Ended, said(Phase::Timeout, Some(124)))], 90).status else {
+        panic!("it has ended")
+    };
+    assert_eq!((ending.started, ending.ended), (Timestamp::of_seconds(1100), Timestamp::of_seconds(1200)));
+    assert_eq!(ending.limit, Some(Clock::Run));
+    assert_eq!(ending.exits[0].section, "rfm-x-aotugiob-0");
+    assert_eq!(ending.exits[0].node.as_deref(), Some("i-0 (c7i.large, eu-west-1a)"));
+}
+
+#[test]
+fn several_instances_go_together_and_a_lost_one_ends_the_case() {
+    use Phase::{Booted, Done, Ready, Running as Runs};
+    let all = |phases: [Option<Said>; 3]| -> Vec<Member> {
+        (0..).zip(phases).map(|(rank, said)| member(rank, State::Running, said)).collect()
+    };
+    let with_lost = |first: Option<Said>| {
+        vec![
+            member(0, State::Running, first),
+            member(1, State::Running, said(Ready, None)),
+            lost(2, "Server.InternalError", said(Ready, None)),
+        ]
+    };
+    let ready = || said(Ready, None);
+    let rows: Vec<(Vec<Member>, i64)> = vec![
+        (all([said(Booted, None), None, None]), 60),
+        (all([ready(), ready(), said(Booted, None)]), 60),
+        (all([ready(), ready(), said(Booted, None)]), 1501),
+        (all([ready(), ready(), ready()]), 60),
+        (all([said(Runs, None), ready(), ready()]), 60),
+        (all([said(Done, Some(0)), ready(), ready()]), 60),
+        (all([said(Done, Some(0)), said(Done, Some(0)), said(Done, Some(0))]), 60),
+        (with_lost(said(Runs, None)), 60),
+        (with_lost(said(Done, Some(0))), 60),
+    ];
+    let text: Vec<String> = rows.iter().map(|(members, seconds)| told(&at(members, *seconds))).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn what_is_written_already_is_not_written_again() {
+    let ready: Vec<Member> = (0..2).map(|rank| member(rank, State::Running, said(Phase::Ready, None))).collect();
+    let look = |members: &[Member], written| step(&launched(2), members, written, Timestamp::of_seconds(1060)).acts;
+    assert_eq!(look(&ready, (false, false)), [Act::Go("10.0.0.10\n10.0.0.11\n".into())]);
+    assert_eq!(look(&ready, (true, false)), []);
+    let done = [member(0, State::Running, said(Phase::Done, Some(0))), ready[1].clone()];
+    assert_eq!(look(&done, (true, false)), [Act::Stop]);
+    assert_eq!(look(&done, (true, true)), []);
+}
+
+#[test]
+fn every_disruption_that_is_preemption_is_told_apart_from_a_lost_host() {
+    let why = |code: &str| match at(&[lost(0, code, said(Phase::Running, None))], 90).status {
+        Ok(JobStatus::Gone { why, .. }) => why,
+        other => panic!("{code}: {other:?}"),
+    };
+    assert_eq!(why("Server.SpotInstanceShutdown"), Disruption::Preempted);
+    assert_eq!(why("Server.ScheduledStop"), Disruption::Node);
+    assert_eq!(why("Client.UserInitiatedHibernate"), Disruption::Deleted);
+}
+
+#[test]
+fn the_status_of_an_agent_is_read_as_it_writes_it() {
+    let text = r#"{"v":1,"id":"aotugiob","rank":0,"instance":"i-0","ip":"10.0.0.1","type":"c7i.large","zone":"eu-west-1a","kernel":"6.1","microcode":"0x1","state":"done","exit":7,"started":1100,"log_bytes":4,"t":1200}"#;
+    let read: Said = serde_json::from_str(text).unwrap();
+    assert_eq!(Some(read), said(Phase::Done, Some(7)));
+    let early = text.replace("\"done\",\"exit\":7,\"started\":1100", "\"booted\",\"exit\":null,\"started\":null");
+    assert_eq!(Some(serde_json::from_str(&early).unwrap()), said(Phase::Booted, None));
+}
