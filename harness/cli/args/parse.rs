@@ -213,7 +213,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["results", "compare"], &["db", "nocolor"]),
     (&["results", "history"], &["db", "nocolor"]),
     (&["results", "export"], &["db"]),
-    (&["results", "import"], &["db", "file_mode"]),
+    (&["results", "import"], &["checkpath", "config_file", "db", "file_mode"]),
     (&["results", "suggest-references"], &["db", "file_mode", "nocolor"]),
     (&["results", "rebuild"], &["checkpath", "config_file", "db", "file_mode", "nocolor"]),
     (&["results", "annotate"], &["system", "db", "file_mode", "nocolor"]),

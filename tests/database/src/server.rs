@@ -270,6 +270,39 @@ pub fn make_schema(folder: &str, schema: &str) {
     made.expect("no panic").unwrap_or_else(|error| panic!("make the schema {schema}: {error}"));
 }
 
+/// Executes statements in a schema on the server with this folder.
+///
+/// # Panics
+/// If that fails.
+pub fn execute(folder: &str, schema: &str, statements: &str) {
+    let (options, text) = (of_schema(folder, schema), statements.to_owned());
+    let done = thread::spawn(move || executed(&options, &text)).join();
+    done.expect("no panic").unwrap_or_else(|error| panic!("{statements}: {error}"));
+}
+
+/// The rows of a query with one column of texts, in a schema on the server with this folder.
+///
+/// # Panics
+/// If that fails.
+#[must_use]
+pub fn rows(folder: &str, schema: &str, query: &str) -> Vec<String> {
+    let (options, text) = (of_schema(folder, schema), query.to_owned());
+    let found = thread::spawn(move || {
+        crate::finish(async {
+            let mut connection = options.connect().await?;
+            let rows = sqlx::query_scalar(AssertSqlSafe(text)).fetch_all(&mut connection).await?;
+            connection.close().await?;
+            Ok(rows)
+        })
+    });
+    found.join().expect("no panic").unwrap_or_else(|error: sqlx::Error| panic!("{query}: {error}"))
+}
+
+fn of_schema(folder: &str, schema: &str) -> PgConnectOptions {
+    let options = PgConnectOptions::new_without_pgpass().socket(folder).port(PORT).username(USER).database("muster");
+    options.options([("search_path", schema)]).disable_statement_logging()
+}
+
 fn executed(options: &PgConnectOptions, statements: &str) -> Result<(), String> {
     let done = crate::finish(async {
         let mut connection = options.connect().await?;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod questions;
 mod reframe;
+mod server;
 mod sessions;
 
 use crate::sandbox::Sandbox;

@@ -102,7 +102,7 @@ fn files_for_programs_and_tickets() {
     insta::assert_snapshot!("change.json", serde_json::to_string_pretty(&change).unwrap());
 }
 
-/// Numbers to six places: without its feature `float_roundtrip`, `serde_json` may read the last digit wrong.
+/// Numbers to six places: the last digits of a logarithm are those of a machine.
 fn round(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Array(items) => items.iter_mut().for_each(round),

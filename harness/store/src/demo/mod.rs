@@ -3,16 +3,15 @@
 //! ```text
 //! muster_judge::sample::year: what each session measured, and what really happened     pure, from a seed
 //!     -> session.rs: a Session and its CaseResults                                      pure
-//!     -> Store: begin, plan, finished, end                                              as a session writes them
+//!     -> Store::write_whole                                                            as a session writes them
 //! ```
 
 mod session;
 
 use crate::{Owner, Store, StoreError};
-use futures_util::future::try_join_all;
-use muster_core::{night::NightRules, result::Session};
+use muster_core::night::NightRules;
 use muster_judge::sample::year::{Happened, Year};
-use muster_text::time::{Date, Timestamp};
+use muster_text::time::Date;
 use std::fmt::Write as _;
 
 /// What was written.
@@ -31,7 +30,8 @@ impl Store {
             for (place, system) in year.systems().iter().enumerate() {
                 for (number, example) in year.sessions(place, night).into_iter().enumerate() {
                     let (session, results) = session::of(system, year.evening(night), number, &example);
-                    self.write_session(&session, owner, &results).await?;
+                    let night = NightRules::default().night_of(session.started);
+                    self.write_whole(&session, &night, owner, &results).await?;
                     written.sessions += 1;
                     written.attempts += results.len();
                     written.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
@@ -40,23 +40,6 @@ impl Store {
             told(night + 1);
         }
         Ok(written)
-    }
-
-    async fn write_session(
-        &self,
-        session: &Session,
-        owner: &Owner,
-        results: &[muster_core::result::CaseResult],
-    ) -> Result<(), StoreError> {
-        self.begin(session, owner).await?;
-        let night = NightRules::default().night_of(session.started);
-        let mut names: Vec<_> = results.iter().map(|result| result.name.clone()).collect();
-        names.dedup();
-        self.plan(&session.id, &night, names).await?;
-        // All at once: each is acknowledged when its transaction is committed.
-        try_join_all(results.iter().map(|result| self.finished(&session.id, result))).await?;
-        let ended = results.iter().map(|result| result.times.finished).max().unwrap_or(session.started);
-        self.end(&session.id, owner, Timestamp(ended.0 + 2_000_000), false).await
     }
 }
 

@@ -15,9 +15,11 @@ pub(super) fn of(system: &ExampleSystem, evening: i32, number: usize, example: &
     let date = Date::of_days(i64::from(evening));
     let started = Timestamp(example.started);
     let command = ["muster", "-c", "checks/", "--system", &system.name, "-r"];
+    let results: Vec<CaseResult> = example.cases.iter().flat_map(|case| results(system, case, example.started)).collect();
     let session = Session {
         id: SessionId(format!("{}-{date}-{}", system.name, number + 1)),
         started,
+        ended: results.iter().map(|result| result.times.finished).max().map(|last| Timestamp(last.0 + 2_000_000)),
         command: command.map(str::to_owned).to_vec(),
         system: system.name.clone(),
         user: "nightly".to_owned(),
@@ -29,7 +31,6 @@ pub(super) fn of(system: &ExampleSystem, evening: i32, number: usize, example: &
         facts: facts(system, example),
         ..Session::default()
     };
-    let results = example.cases.iter().flat_map(|case| results(system, case, example.started)).collect();
     (session, results)
 }
 

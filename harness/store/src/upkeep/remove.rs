@@ -112,8 +112,8 @@ impl Upkeep {
 
     /// All sessions, the newest first.
     async fn candidates(&mut self, now: Timestamp, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Vec<Candidate>, StoreError> {
-        let sessions = "SELECT s.*, CASE WHEN EXISTS (SELECT 1 FROM job j WHERE j.session = s.number AND j.state <> 'cleaned')
-            THEN 1 ELSE 0 END AS open_jobs FROM session s ORDER BY started DESC, number DESC";
+        let sessions = "SELECT s.*, CAST(CASE WHEN EXISTS
+            (SELECT 1 FROM job j WHERE j.session = s.number AND j.state <> 'cleaned') THEN 1 ELSE 0 END AS BIGINT) AS open_jobs FROM session s ORDER BY started DESC, number DESC";
         let rows = query(sessions).fetch_all(&mut self.connection).await;
         let candidate = |row: &Row| {
             let (session, held) = decode::session(row)?;

@@ -13,6 +13,7 @@ mod places;
 mod rows;
 mod session;
 mod statements;
+mod whole;
 
 use crate::{
     Held, Location, Owner, StoreError, connect,

@@ -1,6 +1,9 @@
 //! Example data are what sessions would have left: figures, nights, and a truth that the verdicts of nights find.
 
-use crate::{nights::history::summaries, support::owner};
+use crate::{
+    nights::history::summaries,
+    support::{database, owner},
+};
 use muster_judge::{
     night::{Night, Settings, Word, replay},
     sample::year::{Happened, Year, YearSpec},
@@ -10,7 +13,7 @@ use muster_store::{Reader, Store, demo};
 #[tokio::test]
 async fn a_year_is_written_as_sessions_write_and_a_step_in_it_is_found() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let year = Year::new(YearSpec { systems: 8, nights: 90, ..YearSpec::default() });
     let store = Store::open(&path).await.unwrap();
     let written = store.write_year(&year, &owner(1), &|_| ()).await.unwrap();

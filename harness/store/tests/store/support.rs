@@ -213,3 +213,29 @@ pub(crate) async fn check_integrity(database: &Location) {
     let orphans = sqlx::query("PRAGMA foreign_key_check").fetch_all(&mut connection).await.unwrap();
     assert!(orphans.is_empty(), "{} rows refer to nothing", orphans.len());
 }
+
+/// The rows of a query with one column of texts, on either database.
+pub(crate) async fn rows(database: &Location, query: &'static str) -> Vec<String> {
+    let Some(path) = database.as_file() else {
+        return muster_test_database::server::rows(&env::var(SERVER).unwrap(), &schema_of(database), query);
+    };
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    sqlx::query_scalar(query).fetch_all(&mut connection).await.unwrap()
+}
+
+/// Executes statements, on either database.
+pub(crate) async fn execute(database: &Location, statements: &'static str) {
+    let Some(path) = database.as_file() else {
+        return muster_test_database::server::execute(&env::var(SERVER).unwrap(), &schema_of(database), statements);
+    };
+    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
+    sqlx::raw_sql(statements).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+/// The schema of a test on the server.
+fn schema_of(database: &Location) -> String {
+    let url = database.display().to_string();
+    let schema = url.split("search_path%3D").nth(1).unwrap();
+    schema.split('&').next().unwrap().to_owned()
+}

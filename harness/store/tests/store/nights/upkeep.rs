@@ -1,18 +1,15 @@
 //! What changes results that are stored: removing, renaming, annotating, copying.
 
-use crate::{
-    nights::history::rows,
-    support::{check_integrity, intend, measurement, name, owner, result, session},
-};
+use crate::support::{check_integrity, database, intend, measurement, name, owner, result, rows, session};
 use muster_core::{
     case::SessionId,
     error::chain,
     night::NightRules,
     result::{CaseResult, LogEnd, Outcome, Session},
 };
-use muster_store::{Annotation, Keep, Kind, Pruned, Reader, Store, Upkeep};
+use muster_store::{Annotation, Keep, Kind, Location, Pruned, Reader, Store, Upkeep};
 use muster_text::time::{Date, Timestamp};
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 const DAY: i64 = 86_400_000_000;
 
@@ -23,7 +20,7 @@ async fn add(store: &Store, id: &str, day: i64, has_ended: bool) -> SessionId {
     let session = Session { night: Some(night.date), ..session(id, started.0) };
     store.begin(&session, &owner(1)).await.unwrap();
     store.plan(&session.id, &night, vec![name(1)]).await.unwrap();
-    let mut result = CaseResult { measurements: vec![measurement("flops", 1.0)], ..result(1, 1, Outcome::Pass) };
+    let mut result = CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(1, 1, Outcome::Pass) };
     result.times.finished = started;
     let log = LogEnd { bytes: 70_000, tail: "x".repeat(60_000) };
     store.finished_with(&session.id, &result, Some(Box::new(log))).await.unwrap();
@@ -38,12 +35,12 @@ fn keep(now: i64, days: u64, last: usize, logs: Option<u64>) -> Keep {
     Keep { now: Timestamp(now * DAY), sessions: duration(days), last, logs: logs.map(duration) }
 }
 
-async fn ids(path: &Path) -> Vec<String> {
+async fn ids(path: &Location) -> Vec<String> {
     rows(path, "SELECT id FROM session ORDER BY started").await
 }
 
 /// How many rows each table has that belongs to sessions.
-async fn left(path: &Path) -> Vec<String> {
+async fn left(path: &Location) -> Vec<String> {
     rows(
         path,
         r#"SELECT 'case ' || count(*) FROM "case" UNION ALL SELECT 'attempt ' || count(*) FROM attempt
@@ -59,7 +56,7 @@ async fn left(path: &Path) -> Vec<String> {
 #[tokio::test]
 async fn old_sessions_go_with_all_that_belongs_to_them_and_the_file_becomes_smaller() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     for day in 20_000..20_040 {
         add(&store, &format!("s{day}"), day, true).await;
@@ -71,18 +68,19 @@ async fn old_sessions_go_with_all_that_belongs_to_them_and_the_file_becomes_smal
     assert_eq!(pruned, Pruned { sessions: 31, logs: 4, unswept: 0 });
     upkeep.shrink().await.unwrap();
     let after = upkeep.size().await.unwrap();
-    assert!(after < before / 3, "{before} bytes before, {after} after");
+    // A server keeps the space for other rows.
+    assert!(after < before / 3 || path.as_file().is_none(), "{before} bytes before, {after} after");
     upkeep.close().await.unwrap();
     assert_eq!(ids(&path).await.len(), 9);
     insta::assert_snapshot!(left(&path).await.join(", "), @"case 9, attempt 9, measurement 9, live 9, member 9, section 9, run_figure 9, night_figure 9, node_figure 9, planned 9, night 9");
     assert_eq!(rows(&path, "SELECT CAST(count(*) AS TEXT) FROM attempt_log").await, ["5"]);
-    check_integrity(&path.clone().into()).await;
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
 async fn the_newest_what_runs_and_what_may_have_left_something_stay_however_old_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     for (id, day, has_ended) in [("old", 1, true), ("runs", 2, false), ("unswept", 3, true), ("b", 4, true), ("a", 5, true)] {
         let session = add(&store, id, day, false).await;
@@ -102,13 +100,13 @@ async fn the_newest_what_runs_and_what_may_have_left_something_stay_however_old_
     let pruned = upkeep.prune(&keep(20_000, 10, 2, None), |_| None).await.unwrap();
     assert_eq!((pruned.sessions, ids(&path).await.len()), (1, 3));
     upkeep.close().await.unwrap();
-    check_integrity(&path.clone().into()).await;
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
 async fn a_session_is_deleted_from_its_night_and_another_one_of_the_night_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     for (id, has_ended) in [("one", true), ("two", true), ("runs", false)] {
         add(&store, id, 20_000, has_ended).await;
@@ -127,19 +125,19 @@ async fn a_session_is_deleted_from_its_night_and_another_one_of_the_night_stays(
     ");
     assert_eq!(ids(&path).await.len(), 3, "nothing is deleted");
     let figures = "SELECT n || ' ' || value FROM night_figure";
-    assert_eq!(rows(&path, figures).await, ["3 1.0"]);
+    assert_eq!(rows(&path, figures).await, ["3 1.5"]);
     upkeep.delete(&[id("one")], now, |_| Some(true)).await.unwrap();
-    assert_eq!(rows(&path, figures).await, ["2 1.0"]);
+    assert_eq!(rows(&path, figures).await, ["2 1.5"]);
     upkeep.delete(&[id("two"), id("runs")], now, |_| Some(false)).await.unwrap();
     assert_eq!(left(&path).await.iter().filter(|row| !row.ends_with(" 0")).count(), 0);
     upkeep.close().await.unwrap();
-    check_integrity(&path.clone().into()).await;
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
 async fn sessions_write_while_others_are_removed_and_copied() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     for day in 1..150 {
         add(&store, &format!("old{day}"), day, true).await;
@@ -154,16 +152,23 @@ async fn sessions_write_while_others_are_removed_and_copied() {
     });
     let mut upkeep = Upkeep::open(&path).await.unwrap();
     let copy = folder.path().join("copy.db");
-    upkeep.backup(&copy).await.unwrap();
+    if path.as_file().is_some() {
+        upkeep.backup(&copy).await.unwrap();
+    }
     let pruned = upkeep.prune(&keep(20_200, 400, 0, None), |_| Some(false)).await.unwrap();
     upkeep.shrink().await.unwrap();
-    upkeep.backup(&copy).await.unwrap();
+    if path.as_file().is_some() {
+        upkeep.backup(&copy).await.unwrap();
+    }
     upkeep.close().await.unwrap();
     writing.await.unwrap();
     store.close().await.unwrap();
     assert_eq!(pruned.sessions, 149);
     assert_eq!(ids(&path).await.len(), 100);
-    check_integrity(&path.clone().into()).await;
+    check_integrity(&path).await;
+    if path.as_file().is_none() {
+        return;
+    }
     check_integrity(&copy.clone().into()).await;
     // A copy is a database like any other.
     let reader = Reader::open(&copy).await.unwrap();
@@ -200,7 +205,7 @@ async fn a_copy_takes_the_place_of_a_database_alone() {
 #[tokio::test]
 async fn a_renamed_parameter_keeps_its_history_and_names_that_mean_nothing_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     add(&store, "a", 20_000, true).await;
     store.close().await.unwrap();
@@ -211,13 +216,13 @@ async fn a_renamed_parameter_keeps_its_history_and_names_that_mean_nothing_are_r
     let mut refused = Vec::new();
     for names in [("nbody %num_bodies", "x"), ("nbdy", "x"), ("nbody %bodies", "nbody %num_bodies"), ("nothing like it", "x")] {
         let error = chain(&upkeep.rename(names, "ada", now).await.unwrap_err());
-        refused.push(error.replace(&folder.path().display().to_string(), "FOLDER"));
+        refused.push(error.replace(&path.display().to_string(), "DATABASE"));
     }
     insta::assert_snapshot!(refused.join("\n"), @"
     `nbody %num_bodies` has an alias already: `nbody %bodies`
-    no check, parameter or case in the results database FOLDER/results.db is called `nbdy`: did you mean `nbody`?
+    no check, parameter or case in the results database DATABASE is called `nbdy`: did you mean `nbody`?
     `nbody %bodies` cannot become `nbody %num_bodies`, which is another name of it
-    no check, parameter or case in the results database FOLDER/results.db is called `nothing like it`
+    no check, parameter or case in the results database DATABASE is called `nothing like it`
     ");
     upkeep.close().await.unwrap();
     // A later session, whose check has the new name.
@@ -229,13 +234,13 @@ async fn a_renamed_parameter_keeps_its_history_and_names_that_mean_nothing_are_r
     assert_eq!(rows(&path, history).await, ["nbody %bodies=1 19999", "nbody %bodies=1 20000"]);
     let planned = "SELECT s.name || ' ' || p.night FROM planned p JOIN subject s ON s.id = p.subject ORDER BY p.night";
     assert_eq!(rows(&path, planned).await, ["nbody %bodies=1 19999", "nbody %bodies=1 20000"]);
-    check_integrity(&path.clone().into()).await;
+    check_integrity(&path).await;
 }
 
 #[tokio::test]
 async fn an_annotation_is_about_what_is_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
     add(&store, "a", 20_000, true).await;
     store.close().await.unwrap();
@@ -266,13 +271,13 @@ async fn an_annotation_is_about_what_is_stored() {
     let mut refused = Vec::new();
     for wrong in wrong {
         let error = chain(&upkeep.annotate(&wrong).await.unwrap_err());
-        refused.push(error.replace(&folder.path().display().to_string(), "FOLDER"));
+        refused.push(error.replace(&path.display().to_string(), "DATABASE"));
     }
     insta::assert_snapshot!(refused.join("\n"), @"
-    no system in the results database FOLDER/results.db is called `eidg`: did you mean `eidf`?
-    no check or case in the results database FOLDER/results.db is called `nbdy`: did you mean `nbody`?
-    no variable in the results database FOLDER/results.db is called `bandwidth`
-    no node in the results database FOLDER/results.db is called `gpu-70`: did you mean `gpu-07`?
+    no system in the results database DATABASE is called `eidg`: did you mean `eidf`?
+    no check or case in the results database DATABASE is called `nbdy`: did you mean `nbody`?
+    no variable in the results database DATABASE is called `bandwidth`
+    no node in the results database DATABASE is called `gpu-70`: did you mean `gpu-07`?
     ");
     let stored = "SELECT kind || ' ' || system || ' ' || name || ' ' || variable || ' ' || node || ' ' || from_night || ' ' || until \
                   || ' ' || author || ' ' || reason FROM annotation";

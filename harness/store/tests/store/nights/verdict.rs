@@ -1,9 +1,9 @@
 //! What the verdict of a night is made of, from rows as sessions leave them.
 
+use crate::support::{database, execute};
 use muster_core::rules::perf::Direction;
 use muster_judge::night::{AnnotationKind, Night, Plan, SegmentKey, Value};
 use muster_store::{NightProgress, Reader, Store, StoredNights};
-use sqlx::{Connection, SqliteConnection};
 
 const ROWS: &str = "
 INSERT INTO night VALUES ('eidf', 99, 0, 1, 'UTC', 'ended'), ('eidf', 100, 0, 1, 'UTC', 'running'), ('other', 90, 0, 1, 'UTC', 'ended');
@@ -22,10 +22,9 @@ INSERT INTO annotation VALUES (1, 'known', 'eidf', NULL, NULL, 'triad', 'latency
 #[tokio::test]
 async fn a_system_is_read_with_its_figures_plan_and_annotations() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("results.db");
+    let path = database(&folder);
     Store::open(&path).await.unwrap().close().await.unwrap();
-    let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
-    sqlx::raw_sql(ROWS).execute(&mut connection).await.unwrap();
+    execute(&path, ROWS).await;
     let reader = Reader::open(&path).await.unwrap();
 
     let stored = |system: &str, first, last| StoredNights { system: system.into(), first: Night(first), last: Night(last) };

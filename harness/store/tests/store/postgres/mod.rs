@@ -17,11 +17,13 @@ use std::{
 };
 
 /// What is about files.
-const OF_FILES: [&str; 4] = [
+const OF_FILES: [&str; 6] = [
     "postgres::",
     "reader::",
     "a_file_that_is_no_database_or_not_there_is_said_so",
     "a_kill_while_the_tables_are_made_leaves_none_or_all",
+    "sessions_of_earlier_versions_get_their_nights_and_figures_by_a_rebuild",
+    "a_copy_takes_the_place_of_a_database_alone",
 ];
 
 /// A server of this test, and a database on it whose spool is in a folder.

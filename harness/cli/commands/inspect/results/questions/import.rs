@@ -2,13 +2,17 @@
 
 use crate::{
     args::{Cli, ImportArgs},
+    inputs::files,
     settings::Places,
     terminal::Terminal,
     wiring::database,
 };
 use anyhow::{Context, bail, ensure};
 use muster_convert::stored;
-use muster_core::result::{CaseResult, Session};
+use muster_core::{
+    night::{Night, NightRules},
+    result::{CaseResult, Session},
+};
 use muster_host::owner;
 use muster_report::run_report;
 use muster_session::runtime;
@@ -38,10 +42,18 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
     for path in &args.files {
         runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("read {}", path.display()))?;
     }
+    let sites = files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers)?;
+    let rules = |system: &str| {
+        let known = sites.systems.iter().find(|known| known.name == system);
+        known.map_or_else(NightRules::default, |system| system.nights.clone())
+    };
     let store = database::open(cli, &Places::of(cli), &runtime, terminal)?;
     let mut imported = Imported::default();
     for path in &args.files {
-        runtime.block_on(each(path, async |session, results| stored_once(&store, session, results, &mut imported).await))?;
+        runtime.block_on(each(path, async |session, results| {
+            let night = rules(&session.system).night_of(session.started);
+            stored_once(&store, (session, night), results, &mut imported).await
+        }))?;
     }
     runtime.block_on(store.close())?;
     let Imported { sessions, results, figures, known } = imported;
@@ -51,23 +63,21 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
 }
 
 /// Stores a session, unless there is one of this id.
-async fn stored_once(store: &Store, session: Session, results: Vec<CaseResult>, imported: &mut Imported) -> anyhow::Result<()> {
+async fn stored_once(
+    store: &Store,
+    (session, night): (Session, Night),
+    results: Vec<CaseResult>,
+    imported: &mut Imported,
+) -> anyhow::Result<()> {
     let reader = muster_store::Reader::of_writer(store.database().clone()).await?;
     if reader.session_of(&session.id, &|_| None).await?.is_some() {
         imported.known += 1;
         return Ok(());
     }
-    let owner = owner::this_owner();
-    store.begin(&Session { ended: None, ..session.clone() }, &owner).await?;
-    for result in &results {
-        store.finished(&session.id, result).await?;
-        imported.figures += result.measurements.len();
-    }
-    let last = results.iter().map(|result| result.times.finished).max();
-    let ended = session.ended.or(last).unwrap_or(session.started);
-    store.end(&session.id, &owner, ended, session.interrupted).await?;
+    store.write_whole(&session, &night, &owner::this_owner(), &results).await?;
     imported.sessions += 1;
     imported.results += results.len();
+    imported.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
     Ok(())
 }
 
