@@ -1,4 +1,4 @@
-//! ReFrame's options that Muster does not have, and what to use instead.
+//! Options that are not known where they stand: ReFrame's, with what to use instead, and filters behind a command.
 
 use clap::{
     Command,
@@ -40,15 +40,40 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
 ];
 
-/// The same mistake in our words, if the unknown option is one of ReFrame's.
-pub fn explained(command: &Command, error: clap::Error) -> clap::Error {
+/// The commands that examine the selected cases.
+const FILTERED: [&str; 2] = ["doctor", "k8s role"];
+
+/// The same mistake in our words, if the unknown option is one of ReFrame's; with a tip, if it is a filter of ours.
+pub fn explained(command: &Command, mut error: clap::Error) -> clap::Error {
     match unknown(&error).and_then(instead) {
         Some((option, words)) => {
             let message = format!("`{option}` is ReFrame's: {words}");
             command.clone().error(ErrorKind::UnknownArgument, message)
         }
-        None => error,
+        None => {
+            if let Some(tip) = misplaced(command, &error) {
+                // A near name would be another option.
+                error.remove(ContextKind::SuggestedArg);
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error
+        }
     }
+}
+
+/// Where a filter belongs that stands behind its command.
+fn misplaced(command: &Command, error: &clap::Error) -> Option<String> {
+    let option = unknown(error)?;
+    let bare = option.split('=').next().unwrap_or(option);
+    let is_called = |arg: &clap::Arg| {
+        let long = arg.get_long().is_some_and(|long| bare.strip_prefix("--") == Some(long));
+        long || arg.get_short().is_some_and(|short| bare.strip_prefix('-') == Some(&short.to_string()))
+    };
+    let is_filter = command.get_arguments().any(|arg| arg.get_help_heading() == Some("Filters") && is_called(arg));
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
+    let usage = usage.to_string();
+    let words = FILTERED.iter().find(|words| is_filter && usage.contains(&format!("muster {words} ")))?;
+    Some(format!("filters stand before the command: muster {bare} .. {words}"))
 }
 
 fn unknown(error: &clap::Error) -> Option<&str> {
@@ -86,6 +111,15 @@ mod tests {
         insta::assert_snapshot!(first(&["--module-path=x", "-r"]), @"error: `--module-path` is ReFrame's: write it in `prepare_cmds` of the partition: `module use PATH`");
         insta::assert_snapshot!(first(&["-r", "-M", "q:r"]), @"error: `-M` is ReFrame's: write it in `prepare_cmds` of the partition: `module load NAME`");
         assert!(first(&["--nonsense"]).starts_with("error: unexpected argument '--nonsense'"));
+    }
+
+    #[test]
+    fn a_filter_behind_a_command_that_takes_filters_has_a_tip() {
+        let tip = |argv: &[&str]| reported(argv).lines().find(|line| line.contains("tip:")).map(|line| line.trim().to_owned());
+        let said = |words: &str| Some(format!("tip: filters stand before the command: {words}"));
+        assert_eq!(tip(&["doctor", "-n", "dot"]), said("muster -n .. doctor"));
+        assert_eq!(tip(&["k8s", "role", "--tag=nightly"]), said("muster --tag .. k8s role"));
+        assert_eq!((tip(&["sweep", "-n", "dot"]), tip(&["doctor", "--nonsense"])), (None, None));
     }
 
     #[test]
