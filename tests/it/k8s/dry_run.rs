@@ -200,7 +200,7 @@ fn a_server_that_does_not_answer_is_named() {
     assert_eq!(ended.code, Some(2));
     assert!(ended.stdout.contains("# NOT VALIDATED: "), "{}\n{}", ended.stdout, ended.stderr);
     let (waits, last) = ended.stderr.trim_end().rsplit_once('\n').unwrap_or_default();
-    assert_eq!(last, "the server did not accept 1 of 1 case(s)");
+    assert_eq!(last, "the server gave no answer for 1 of 1 case(s)");
     let told = "no answer yet from k8s (partition gpu): a server that does not answer is given up after 1m";
     assert!(waits.lines().any(|line| line == told), "{waits}");
 }

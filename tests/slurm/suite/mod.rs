@@ -62,6 +62,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     ends::the_status_of_an_earlier_step_is_not_that_of_the_program,
     ends::a_failed_job_names_its_status_and_the_commands_to_look_further,
     ends::the_exit_status_is_that_of_the_program,
+    ends::a_program_that_is_not_there_is_named,
     ends::a_signal_that_ends_a_job_is_named,
     ends::a_job_that_runs_too_long_ends_at_its_time_limit,
     ends::what_can_never_run_is_a_mistake_before_or_at_its_launch,

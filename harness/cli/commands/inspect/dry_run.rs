@@ -39,7 +39,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     let selection = &plan.selection;
     let planners = Connections::new(schedulers(&plan), |scheduler| scheduler.planner)?;
     let mut servers = if how == DryRun::Server { Some(Servers::ask(&plan, &runtime, terminal)?) } else { None };
-    let (mut text, mut mistakes, mut refused) = (String::new(), Vec::new(), 0);
+    let (mut text, mut mistakes, mut refused, mut unknown) = (String::new(), Vec::new(), 0, 0);
     for case in &selection.cases {
         // Every case was rendered once already, when it was selected.
         let Some(rendered) = plan.rendered(case) else { continue };
@@ -52,10 +52,14 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
             }
         }
         match servers.as_mut().and_then(|servers| servers.answer(case, named, &rendered)) {
-            Some(Ok(answer)) => text += &answer,
-            Some(Err(answer)) => {
+            Some(Answer::Accepted(answer)) => text += &answer,
+            Some(Answer::Refused(answer)) => {
                 refused += 1;
                 text += &answer;
+            }
+            Some(Answer::None(why)) => {
+                unknown += 1;
+                text += &format!("# NOT VALIDATED: {why}\n");
             }
             None => {}
         }
@@ -66,7 +70,10 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if refused > 0 {
         terminal.note(&format!("the server did not accept {refused} of {} case(s)", selection.cases.len()));
     }
-    let has_mistakes = !mistakes.is_empty() || refused > 0;
+    if unknown > 0 {
+        terminal.note(&format!("the server gave no answer for {unknown} of {} case(s)", selection.cases.len()));
+    }
+    let has_mistakes = !mistakes.is_empty() || refused + unknown > 0;
     Ok(if has_mistakes {
         EXIT_USAGE
     } else if !plan.restored.is_empty() {
@@ -92,6 +99,15 @@ struct Servers<'a> {
     terminal: Terminal,
 }
 
+/// What is known of a case, as lines.
+enum Answer {
+    Accepted(String),
+    /// It would not be launched.
+    Refused(String),
+    /// Why the server has not said it.
+    None(String),
+}
+
 impl<'a> Servers<'a> {
     /// Asks about all cases at once what a session asks.
     fn ask(plan: &Plan, runtime: &'a Runtime, terminal: Terminal) -> anyhow::Result<Self> {
@@ -107,29 +123,27 @@ impl<'a> Servers<'a> {
         Ok(Self { runtime, connections, foreseen, silent: BTreeSet::new(), terminal })
     }
 
-    /// What is known of a case, as lines: an error if it would not be launched. `None`: there is nobody to ask.
-    fn answer(&mut self, case: &TestCase, named: NamedScheduler, rendered: &Rendered) -> Option<Result<String, String>> {
+    /// What is known of a case. `None`: there is nobody to ask.
+    fn answer(&mut self, case: &TestCase, named: NamedScheduler, rendered: &Rendered) -> Option<Answer> {
         if let Some(why) = self.foreseen.get(&case.name) {
-            return Some(Err(format!("# NOT LAUNCHED: {why}\n")));
+            return Some(Answer::Refused(format!("# NOT LAUNCHED: {why}\n")));
         }
         let scheduler = self.connections.get(named).filter(|_| rendered.skip.is_none())?;
         let partition = &case.name.partition;
         if self.silent.contains(partition) {
-            return Some(Err("# NOT VALIDATED: its server has not answered before\n".to_owned()));
+            return Some(Answer::None("its server has not answered before".to_owned()));
         }
         let told = || told(named.name, Some(partition), &**scheduler);
         match self.runtime.block_on(patience::told(self.terminal, told, scheduler.dry_run(&rendered.workload))) {
             Ok(warnings) => {
                 let lines = warnings?.into_iter().map(|warning| format!("# it warns: {warning}\n"));
-                Some(Ok(std::iter::once("# accepted by the server\n".to_owned()).chain(lines).collect()))
+                Some(Answer::Accepted(std::iter::once("# accepted by the server\n".to_owned()).chain(lines).collect()))
             }
-            Err(error) => {
-                if error.class == Class::Outage {
-                    self.silent.insert(partition.clone());
-                }
-                let what = if error.class == Class::Outage { "NOT VALIDATED" } else { "REFUSED by the server" };
-                Some(Err(format!("# {what}: {}\n", chain(&error))))
+            Err(error) if error.class == Class::Outage => {
+                self.silent.insert(partition.clone());
+                Some(Answer::None(chain(&error)))
             }
+            Err(error) => Some(Answer::Refused(format!("# REFUSED by the server: {}\n", chain(&error)))),
         }
     }
 }

@@ -135,6 +135,15 @@ impl Exit {
             Self::Unknown => None,
         }
     }
+
+    /// What a status of a shell's own usually means. A program may end with it, too.
+    pub fn of_shell(self) -> Option<&'static str> {
+        match self {
+            Self::Code(126) => Some("usually a command that may not be executed"),
+            Self::Code(127) => Some("usually a command that was not found"),
+            Self::Code(_) | Self::Signal(_) | Self::Unknown => None,
+        }
+    }
 }
 
 /// `exit status 7`, `killed by signal 9 (SIGKILL)`.

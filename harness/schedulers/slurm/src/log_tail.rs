@@ -19,6 +19,8 @@ pub(crate) struct LogTail {
     /// Slurm says that it has ended the job, or a step of it, and no task has failed before.
     pub was_ended: bool,
     pub over_memory: Option<OverMemory>,
+    /// A program that srun has not started, with why: `nosuch: No such file or directory`.
+    pub not_started: Option<String>,
     pub first_failed: Option<FailedTask>,
 }
 
@@ -64,7 +66,17 @@ impl LogTail {
         if !lines.last().is_some_and(|last| last.contains("srun: ") || last.contains("slurmstepd")) {
             return Self { was_ended, ..Self::default() };
         }
-        Self { bytes: 0, was_ended, over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)), first_failed }
+        let not_started = |line: &&str| {
+            let (head, what) = line.split_once("error: execve(): ")?;
+            head.contains("slurmstepd").then(|| what.trim_end().to_owned())
+        };
+        Self {
+            bytes: 0,
+            was_ended,
+            over_memory: lines.iter().rev().find_map(|line| OverMemory::parse(line)),
+            not_started: lines.iter().rev().find_map(not_started),
+            first_failed,
+        }
     }
 }
 
@@ -190,6 +202,21 @@ mod tests {
             let found = |text: &str| LogTail::of(text).over_memory.map(|over| (over.used, over.allowed));
             assert_eq!(found(&format!("hello\n{line}\nsrun: error: n1: task 0: Killed\n")), expected, "{line}");
             assert_eq!(found(&format!("{line}\nthe next step\n")), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_log_says_what_srun_has_not_started() {
+        let rows = [
+            (
+                "slurmstepd-n1: error: execve(): nosuch: No such file or directory\nsrun: error: n1: tasks 0-1: Exited with exit code 2",
+                Some("nosuch: No such file or directory"),
+            ),
+            ("slurmstepd-n1: error: execve(): a: No such file\nsrun: error: n1: task 0: Exited with exit code 2\nok", None),
+            ("error: execve(): a: No such file\nsrun: error: n1: task 0: Exited with exit code 2", None),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(LogTail::of(text).not_started.as_deref(), expected, "{text}");
         }
     }
 

@@ -75,7 +75,7 @@ fn limits(handle: &Handle, partition: &Partition) -> Option<(String, Option<Stri
         && let (Some(minutes), Some(most)) = (handle.minutes, partition.max_time)
         && minutes > most
     {
-        let what = format!("`time_limit` is {minutes} min, and partition {name} allows {most} min");
+        let what = format!("`time_limit` is {minutes} min in whole minutes, and partition {name} allows {most} min");
         return Some((what, Some("lower it, or take another partition".to_owned())));
     }
     if let (Some(nodes), most) = (handle.nodes, partition.max_nodes.filter(|_| !is_above).unwrap_or(u64::MAX)) {
@@ -114,8 +114,8 @@ mod tests {
         ];
         let rows = [
             (None, Some(60), None, None),
-            (None, Some(61), None, Some("`time_limit` is 61 min, and partition main allows 60 min")),
-            (Some("short"), Some(10), None, Some("`time_limit` is 10 min, and partition short allows 1 min")),
+            (None, Some(61), None, Some("`time_limit` is 61 min in whole minutes, and partition main allows 60 min")),
+            (Some("short"), Some(10), None, Some("`time_limit` is 10 min in whole minutes, and partition short allows 1 min")),
             (Some("short,main"), Some(11), None, None),
             (Some("short"), None, Some(2), Some("the job asks for 2 nodes, and partition short gives 1")),
             (Some("main"), None, Some(9), Some("the job asks for 9 nodes, and partition main gives 3")),

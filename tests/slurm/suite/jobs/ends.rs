@@ -46,6 +46,17 @@ pub(crate) fn the_exit_status_is_that_of_the_program() {
     }
 }
 
+/// A status that says too little has words, with a launcher and without.
+pub(crate) fn a_program_that_is_not_there_is_named() {
+    for (name, launcher, words) in [
+        ("nocommand", "none", "usually a command that was not found"),
+        ("noprogram", "srun", "srun has not started nosuchprog: No such file"),
+    ] {
+        let place = Place::new(Cluster::shared(), name, &format!("launcher: {launcher}"), "executable: nosuchprog\nsanity: []");
+        place.run(&[]).expect_case(1, "fail{workload}", &[words]);
+    }
+}
+
 /// A step that fails and is tolerated leaves the same words in the log as one whose status counts.
 pub(crate) fn the_status_of_an_earlier_step_is_not_that_of_the_program() {
     let check = "prerun_cmds: [\"${{ launcher }} sh -c '[ $SLURM_PROCID != 1 ] || exit 3; sleep 20' || true\"]\nnum_tasks: 2\n\

@@ -81,7 +81,16 @@ pub(crate) fn a_dry_run_of_a_server_that_is_away_validates_nothing() {
     cluster.stop("slurmctld");
     let ended = place.muster(&["-c", "c.check.yaml", "--dry-run=server"]).expect(2);
     assert!(ended.text.contains("# NOT VALIDATED: "), "{}", ended.text);
+    assert!(ended.text.contains("the server gave no answer for 1 of 1 case(s)"), "{}", ended.text);
     cluster.start("slurmctld");
+    // sbatch alone is not there.
+    let folder = place.file("bin");
+    std::fs::create_dir(&folder).expect("a folder");
+    for program in ["squeue", "sinfo", "scontrol"] {
+        std::os::unix::fs::symlink(format!("/usr/bin/{program}"), folder.join(program)).expect("a link");
+    }
+    let ended = place.to_end(place.command(&["-c", "c.check.yaml", "--dry-run=server"]).env("PATH", &folder)).expect(2);
+    assert!(ended.text.contains("# NOT VALIDATED: sbatch is not on the PATH"), "{}", ended.text);
 }
 
 pub(crate) fn a_dry_run_of_the_server_says_what_would_be_refused_and_launches_nothing() {

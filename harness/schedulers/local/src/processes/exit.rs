@@ -24,9 +24,10 @@ pub(crate) fn of_status(status: ExitStatus) -> Exit {
 /// 128 + the signal, which looks like a command that exited with this number: hence "usually".
 fn explain(exit: Exit) -> Option<String> {
     match exit {
-        Exit::Code(126) => Some("usually a command that may not be executed".to_owned()),
-        Exit::Code(127) => Some("usually a command that was not found".to_owned()),
-        Exit::Code(code) => Signal::of_status(code).map(|signal| format!("usually {signal}")),
+        Exit::Code(code) => {
+            let is_signal = || Signal::of_status(code).map(|signal| format!("usually {signal}"));
+            exit.of_shell().map(str::to_owned).or_else(is_signal)
+        }
         Exit::Signal(signal) => Some(format!("{} ended the shell of the job", Signal(signal))),
         Exit::Unknown => None,
     }

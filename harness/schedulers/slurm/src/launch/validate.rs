@@ -19,7 +19,9 @@ const NOT_AVAILABLE: &str = "Requested node configuration is not available";
 pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>, SchedulerError> {
     let handle = Handle::of(job)?;
     let script = text(&handle, &cluster.commands);
-    let answer = cluster.commands.test(script, &handle.pass_env, handle.policy.submit_limit).await?;
+    let answer = cluster.commands.test(script, &handle.pass_env, handle.policy.submit_limit).await;
+    // Whatever has kept it from answering, it has refused nothing.
+    let answer = answer.map_err(|error| SchedulerError { class: Class::Outage, ..error.into() })?;
     if answer.is_ok() {
         return Ok(Vec::new());
     }

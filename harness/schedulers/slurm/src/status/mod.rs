@@ -267,12 +267,14 @@ impl Facts<'_> {
     /// Where srun has ended the tasks that were left, its status is theirs: that of a signal, which says nothing.
     fn with_status(&self, status: i32) -> JobStatus {
         let first = self.log_tail.first_failed.as_ref().filter(|task| is_signal(status) && task.others.contains(&status));
-        match first {
-            Some(first) => {
-                self.ended(Exit::Code(first.status), None, vec![format!("{}; srun ended the other tasks", first.what)])
-            }
-            None => self.ended(Exit::Code(status), None, vec![]),
+        if let Some(first) = first {
+            let note = format!("{}; srun ended the other tasks", first.what);
+            return self.ended(Exit::Code(first.status), None, vec![note]);
         }
+        let not_started = self.log_tail.not_started.as_ref().filter(|_| status != 0);
+        let cause = not_started.map(|what| format!("srun has not started {what}"));
+        let cause = cause.or_else(|| Exit::Code(status).of_shell().map(str::to_owned));
+        self.ended(Exit::Code(status), cause, vec![])
     }
 
     fn has_whole_log(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::log_tail::{FailedTask, OverMemory};
 const DAY: i64 = 86_400_000_000;
 const SECOND: Duration = Duration::from_secs(1);
 /// The log says nothing of the end.
-const SILENT: &LogTail = &LogTail { bytes: 1, was_ended: false, over_memory: None, first_failed: None };
+const SILENT: &LogTail = &LogTail { bytes: 1, was_ended: false, over_memory: None, not_started: None, first_failed: None };
 
 fn row(word: &str) -> Row {
     Row {
