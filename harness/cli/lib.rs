@@ -14,7 +14,7 @@ mod settings;
 mod terminal;
 mod wiring;
 
-use args::{CheckCommand, Cli, Command, ConfigCommand, K8sCommand, Parsed};
+use args::{CheckCommand, Cli, Command, ConfigCommand, Ec2Command, K8sCommand, Parsed};
 use inputs::modes;
 use muster_core::{
     decisions::pipeline::EXIT_USAGE,
@@ -111,6 +111,8 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Attach { session }) => commands::session::attach::attach(cli, session, terminal),
         Some(Command::Sweep(args)) => commands::sweep::sweep(cli, args, terminal),
         Some(Command::K8s { what: K8sCommand::Role(args) }) => commands::k8s::role(cli, args, terminal),
+        Some(Command::Ec2 { what: Ec2Command::Policy { account } }) => commands::ec2::policy(cli, account, terminal),
+        Some(Command::Ec2 { what: Ec2Command::Setup { print: _ } }) => commands::ec2::setup(cli, terminal),
         Some(Command::Check { what: CheckCommand::New(args) }) => commands::check::new(args, &cli.files.schedulers, terminal),
         Some(Command::Check { what: CheckCommand::Fmt(args) }) => commands::check::fmt(cli, args, terminal),
         Some(Command::Check { what: CheckCommand::Lint(args) }) => commands::check::lint(cli, args, terminal),

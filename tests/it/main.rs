@@ -10,6 +10,7 @@ mod checks;
 mod compat;
 mod convert;
 mod docs;
+mod ec2;
 mod k8s;
 mod output;
 mod results;

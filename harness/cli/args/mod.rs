@@ -176,6 +176,11 @@ pub enum Command {
         #[command(subcommand)]
         what: K8sCommand,
     },
+    /// Prepare an account of AWS for the selected checks
+    Ec2 {
+        #[command(subcommand)]
+        what: Ec2Command,
+    },
     /// Write, format and lint check files
     Check {
         #[command(subcommand)]
@@ -254,6 +259,30 @@ pub enum K8sCommand {
     /// Print the least permissions that the selected checks need, as a Role and its binding
     #[command(after_help = "Filters stand before the command: `muster -c checks/ -t nightly k8s role`.")]
     Role(RoleArgs),
+}
+
+/// `muster ec2 ...`
+#[derive(Debug, Clone, Subcommand)]
+pub enum Ec2Command {
+    /// Print the least rights that the selected checks need, as a policy of IAM
+    #[command(after_help = "Filters stand before the command: `muster -c checks/ -t nightly ec2 policy`.")]
+    Policy {
+        /// The number of the account, in place of any
+        #[arg(long, value_name = "NUMBER", default_value = "*", value_parser = account)]
+        account: String,
+    },
+    /// Print the commands of the AWS CLI that make the bucket and a way to it
+    Setup {
+        /// Print them: Muster runs none of them itself
+        #[arg(long, required = true)]
+        print: bool,
+    },
+}
+
+/// An account of AWS, or any.
+fn account(text: &str) -> Result<String, String> {
+    let is_number = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number || text == "*" { Ok(text.to_owned()) } else { Err("an account has 12 digits".to_owned()) }
 }
 
 /// `muster sweep ...`

@@ -251,6 +251,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
     (&["top"], &["db", "nocolor"]),
     (&["sweep"], &["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]),
     (&["k8s"], &["checkpath", "config_file", "system"]),
+    (&["ec2"], &["checkpath", "config_file", "system"]),
     (&["check"], &[]),
     (&["check", "fmt"], &["checkpath", "nocolor"]),
     (&["check", "lint"], &["checkpath", "config_file", "nocolor"]),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod convert;
 pub mod doctor;
+pub mod ec2;
 pub mod init;
 pub mod inspect;
 pub mod k8s;

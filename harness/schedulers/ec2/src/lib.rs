@@ -6,6 +6,7 @@
 //! plan       a workload as a handle, and as the request for its instances
 //! agent      the script that an instance runs when it boots
 //! decide     what follows from what EC2 and the agents say: states, offers, logs
+//! rights     the policy that plans need, and the commands that prepare an account
 //! scheduler  the methods of the trait
 //! ```
 
@@ -14,7 +15,10 @@ mod config;
 #[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who asks EC2 and S3 is missing"))]
 mod decide;
 mod plan;
+mod rights;
 mod scheduler;
+
+pub use rights::{Plan, plan, policy, setup};
 
 use crate::{
     config::{CONFIG, Config},
@@ -22,7 +26,7 @@ use crate::{
 };
 use muster_core::job::descriptor::{Descriptor, Files, Form, SharedKey};
 use muster_text::decode::Key;
-use std::sync::Arc;
+use std::{ptr, sync::Arc};
 
 const BY_TYPE: SharedKey = SharedKey::Refuses("choose an `instance_type` in `ec2_config`");
 
@@ -55,3 +59,8 @@ pub static SCHEDULER: Descriptor = Descriptor {
     planner: Some(|_| Ok(Arc::new(Planner))),
     ..Descriptor::NONE
 };
+
+/// Whether a partition with this scheduler runs on EC2: for commands about EC2 alone.
+pub fn is_ec2(descriptor: &Descriptor) -> bool {
+    ptr::eq(descriptor, &raw const SCHEDULER)
+}

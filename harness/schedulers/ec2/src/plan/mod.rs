@@ -10,6 +10,8 @@ mod preview;
 mod request;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use offers::{Bought, Offer};

@@ -1,0 +1,59 @@
+//! Policies and commands of some plans.
+
+use super::*;
+use crate::plan::testing::{plain, site, workload};
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+fn planned(config: Value, options: Value, instances: u32) -> Plan {
+    plan(&Workload { num_tasks: instances, ..workload(config, options) }).unwrap()
+}
+
+/// A job that needs more than others.
+fn demanding() -> Plan {
+    let config = json!({
+        "ami": "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023", "instance_type": "p5.48xlarge", "placement": "cluster",
+    });
+    let options =
+        json!({ "region": "us-gov-west-1", "bucket": "s3://other", "subnets": ["subnet-0a1b2c3d"], "instance_profile": "host" });
+    planned(config, options, 2)
+}
+
+#[test]
+fn a_plain_job_needs_no_groups_no_roles_and_no_parameters() {
+    let policy = policy(&[planned(plain(), site(), 1)], "123456789012");
+    insta::assert_snapshot!(format!("{policy:#}"));
+}
+
+#[test]
+fn what_a_job_needs_beside_that_is_allowed_where_it_needs_it() {
+    let (plain, both) = (planned(plain(), site(), 1), [planned(plain(), site(), 1), demanding()]);
+    let sids = |policy: &Value| -> Vec<String> {
+        policy["Statement"].as_array().unwrap().iter().map(|one| one["Sid"].as_str().unwrap().to_owned()).collect()
+    };
+    let (few, more) = (policy(&[plain], "*"), policy(&both, "*"));
+    let added: Vec<String> = sids(&more).into_iter().filter(|sid| !sids(&few).contains(sid)).collect();
+    assert_eq!(added, ["MakeGroups", "MakeGroupsIn", "Parameters", "PassRoles"]);
+    let text = more.to_string();
+    for part in [
+        "arn:aws-us-gov:ssm:us-gov-west-1::parameter/aws/service/ami-amazon-linux-latest/al2023",
+        "arn:aws-us-gov:iam::*:role/host",
+        "arn:aws-us-gov:s3:::other/*",
+        "arn:aws:s3:::bench/ci/*",
+        "ec2:DeletePlacementGroup",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(policy(&[], "*")["Statement"], json!([]), "nothing needs nothing");
+}
+
+#[test]
+fn the_commands_of_setup_are_a_script_that_can_be_read() {
+    let text = setup(&[planned(plain(), site(), 1), planned(plain(), site(), 3)]);
+    insta::assert_snapshot!(text);
+    let mut sh = Command::new("sh").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
+    sh.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(sh.wait().unwrap().success());
+}
