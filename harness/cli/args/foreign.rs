@@ -10,7 +10,6 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--compress-report", "the report is written as it is: gzip it after the run"),
     ("--cpu-only", "write `-E '!(\"gpu\" in tags)'`, or select by tag"),
     ("--gpu-only", "select by tag: `-t gpu`"),
-    ("--delete-stored-sessions", "results are kept: `muster results list` shows them"),
     ("--describe-stored-testcases", "write `--describe-stored-sessions QUERY`: its reports have every case"),
     ("--detect-host-topology", "a `local` partition detects its processor by itself: `muster config show`"),
     ("--disable-hook", "there are no hooks: `-S CHECK.KEY=VALUE` overrides what an entry of `when` sets"),

@@ -316,7 +316,7 @@ pub struct RoleArgs {
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
 #[command(group = ArgGroup::new("action").args([
     "run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate", "performance_compare", "list_stored_sessions",
-    "list_stored_testcases", "describe_stored_sessions",
+    "list_stored_testcases", "describe_stored_sessions", "delete_stored_sessions",
 ]).multiple(false))]
 pub struct Action {
     /// Run the selected cases

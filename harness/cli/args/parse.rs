@@ -247,7 +247,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
             "failure_stats",
         ],
     ),
-    (&["night"], &["system", "db", "nocolor"]),
+    (&["night"], &["checkpath", "config_file", "system", "db", "nocolor"]),
     (&["top"], &["db", "nocolor"]),
     (&["sweep"], &["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]),
     (&["k8s"], &["checkpath", "config_file", "system"]),

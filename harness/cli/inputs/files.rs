@@ -7,7 +7,7 @@ use muster_check::{
     files::load::{Loaded, Loader},
     site::{System, file as site_file},
 };
-use muster_core::job::descriptor::Schedulers;
+use muster_core::{job::descriptor::Schedulers, night::NightRules};
 use muster_host::files as host_files;
 use muster_text::{
     diagnostic::{Diagnostic, FileId, Sources},
@@ -197,6 +197,11 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
 }
 
 impl Sites {
+    /// The nights of a system; `None`: no file defines it.
+    pub fn nights_of(&self, system: &str) -> Option<&NightRules> {
+        self.systems.iter().find(|known| known.name == system).map(|known| &known.nights)
+    }
+
     /// A digest of what the file says of a system. Comments and the order of keys do not matter.
     pub fn hash_of(&self, system: &str) -> Option<String> {
         let at = self.systems.iter().position(|known| known.name == system)?;

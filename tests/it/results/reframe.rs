@@ -117,3 +117,21 @@ fn what_is_exported_is_imported_again() {
     let csv = asked(&sandbox, &["export", "csv", "2026-11-20..2026-11-24", "-n", "triad"], 0);
     assert_eq!((csv.lines().count(), csv.matches("name,sysenv").count()), (11, 1), "{csv}");
 }
+
+#[test]
+fn the_sessions_of_a_selection_are_deleted_and_an_empty_one_is_refused() {
+    let sandbox = forty_nights();
+    let deleted = |selection: &str| {
+        let ended = sandbox.muster(&["--delete-stored-sessions", selection, "--db", "r.db"]);
+        (ended.code, ended.stdout + ended.stderr.lines().next().unwrap_or_default())
+    };
+    let said: Vec<String> =
+        ["", "2031-01-01", "2026-11-20..2026-11-24"].iter().map(|selection| format!("{:?}", deleted(selection))).collect();
+    assert_snapshot!(said.join("\n"), @r#"
+    (Some(2), "error: invalid value '' for '--delete-stored-sessions <SELECTION>': it is empty: say which sessions, as in 2026-11-24 or now-1y:now-90d")
+    (Some(2), "error: no session is in `2031-01-01`: nothing is deleted")
+    (Some(0), "deleted 5 session(s)\n")
+    "#);
+    let left = asked(&sandbox, &["list", "-N", "100"], 0);
+    assert!(left.contains("35 session(s)") && !left.contains("2026-11-20"), "{left}");
+}

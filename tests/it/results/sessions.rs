@@ -5,6 +5,7 @@ use crate::sandbox::Sandbox;
 const SITE: &str = "\
 name: here
 hostnames: ['.*']
+nights: { false_alarms: 0.2 }
 partitions:
   - { name: local, scheduler: local }
 ";
@@ -90,7 +91,8 @@ fn the_questions_find_the_figures_of_sessions_that_have_run() {
 fn a_step_after_twelve_nights_is_found_by_night_compare_and_causes() {
     let sandbox = sessions();
     spread(&sandbox);
-    let night = asked(&sandbox, &["night"]);
+    let night = asked(&sandbox, &["night", "-C", "site.yaml"]);
+    assert!(night.contains("one false alarm in 5 nights"), "{night}");
     assert!(night.contains("1 of 1 planned measured") && night.contains("regressed  speed @here:local"), "{night}");
     let points = json(&sandbox, &["results", "history", "speed", "--json"]);
     let points = points[0]["points"].as_array().expect("points").clone();

@@ -23,6 +23,17 @@ pub struct Stored {
     /// Print the run reports of stored sessions
     #[arg(long, value_name = "SELECTION", value_parser = Selection::parse, help_heading = "Stored results")]
     pub describe_stored_sessions: Option<Selection>,
+    /// Delete stored sessions
+    #[arg(long, value_name = "SELECTION", value_parser = some, help_heading = "Stored results")]
+    pub delete_stored_sessions: Option<Selection>,
+}
+
+/// A selection that says something: the empty one is all sessions, and nobody deletes these by an empty variable of a shell.
+fn some(text: &str) -> Result<Selection, SpecError> {
+    match text.trim() {
+        "" => Err(SpecError("it is empty: say which sessions, as in 2026-11-24 or now-1y:now-90d".to_owned())),
+        text => Selection::parse(text),
+    }
 }
 
 /// How figures are shown at the end of a session.

@@ -10,10 +10,12 @@ mod stored;
 
 use crate::{
     args::{Cli, FailOn, NightArgs, NightCommand, NightFormat},
+    inputs::files::{self, Sites},
     settings::Places,
     terminal::Terminal,
 };
 use anyhow::Context;
+use muster_core::night::NightRules;
 use muster_judge::night::{Settings, Word, explain};
 use muster_report::night::{self, SystemNight};
 use muster_session::runtime;
@@ -79,12 +81,13 @@ fn is_worse(verdict: &muster_judge::night::Verdict) -> bool {
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let id = chosen::change(change)?;
+    let settings = SiteSettings::read(cli)?;
     let (judged, facts) = runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let systems = chosen::systems(&reader, cli.files.system.as_deref(), None).await?;
         let mut judged = Vec::new();
         for (system, night) in systems {
-            judged.push(stored::judged(&reader, &system, night, &Settings::default()).await?);
+            judged.push(stored::judged(&reader, &system, night, &settings.of(&system)).await?);
         }
         let (place, _) = chosen::place_of(&judged, id)?;
         let facts = match judged.get(place.0).and_then(|system| system.change(place.1, id)) {
@@ -110,12 +113,27 @@ fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Termi
 /// The systems that are asked for, judged.
 fn judged(cli: &Cli, night: Option<&str>) -> anyhow::Result<Vec<JudgedSystem>> {
     let night = night.map(chosen::night).transpose()?;
+    let settings = SiteSettings::read(cli)?;
     runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let mut judged = Vec::new();
         for (system, night) in chosen::systems(&reader, cli.files.system.as_deref(), night).await? {
-            judged.push(stored::judged(&reader, &system, night, &Settings::default()).await?);
+            judged.push(stored::judged(&reader, &system, night, &settings.of(&system)).await?);
         }
         Ok(judged)
     })
+}
+
+/// What the site files say of the nights of their systems.
+struct SiteSettings(Sites);
+
+impl SiteSettings {
+    fn read(cli: &Cli) -> anyhow::Result<Self> {
+        files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers).map(Self)
+    }
+
+    fn of(&self, system: &str) -> Settings {
+        let NightRules { false_alarms, min_coverage, .. } = self.0.nights_of(system).cloned().unwrap_or_default();
+        Settings { false_alarms, min_coverage, ..Settings::default() }
+    }
 }

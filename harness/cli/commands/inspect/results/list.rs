@@ -13,7 +13,7 @@ use muster_report::{
     results::{self, ListedSession},
 };
 use muster_session::runtime;
-use muster_store::Selected;
+use muster_store::{Selected, SessionRow};
 use std::collections::BTreeSet;
 
 /// So many sessions are looked through at once for their cases.
@@ -33,11 +33,7 @@ pub fn list_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> an
 fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal: Terminal) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
         let asked = Asked::open(cli).await?;
-        let mut rows = Vec::new();
-        for one in chosen(&asked, selection, only).await? {
-            rows.extend(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
-        }
-        resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
+        let rows = selected(cli, &asked, selection, only, terminal).await?;
         let mut sessions = Vec::new();
         for row in rows {
             let results = asked.reader.results(&row.session.id).await?;
@@ -55,6 +51,31 @@ fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal:
         .collect();
     terminal.print(&results::list(&listed, clock::now(), &terminal.screen()));
     Ok(0)
+}
+
+/// The sessions of a selection with their states, the newest first.
+pub(super) fn rows(
+    cli: &Cli,
+    selection: &Selection,
+    only: (u32, &[String]),
+    terminal: Terminal,
+) -> anyhow::Result<Vec<SessionRow>> {
+    runtime::build()?.block_on(async { selected(cli, &Asked::open(cli).await?, selection, only, terminal).await })
+}
+
+async fn selected(
+    cli: &Cli,
+    asked: &Asked,
+    selection: &Selection,
+    only: (u32, &[String]),
+    terminal: Terminal,
+) -> anyhow::Result<Vec<SessionRow>> {
+    let mut rows = Vec::new();
+    for one in chosen(asked, selection, only).await? {
+        rows.extend(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
+    }
+    resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
+    Ok(rows)
 }
 
 /// The sessions that are listed, the newest first.

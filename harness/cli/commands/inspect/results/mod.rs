@@ -18,8 +18,13 @@ use muster_store::{Reader, SessionRow, SessionState};
 
 /// ReFrame's actions on stored results; `None`: it is none of them.
 pub fn reframe(cli: &Cli, terminal: Terminal) -> Option<anyhow::Result<u8>> {
-    let Stored { performance_compare, list_stored_sessions, list_stored_testcases, describe_stored_sessions } =
-        &cli.action.stored;
+    let Stored {
+        performance_compare,
+        list_stored_sessions,
+        list_stored_testcases,
+        describe_stored_sessions,
+        delete_stored_sessions,
+    } = &cli.action.stored;
     if let Some(comparison) = performance_compare {
         return Some(stored::compare(cli, comparison, terminal));
     }
@@ -28,6 +33,9 @@ pub fn reframe(cli: &Cli, terminal: Terminal) -> Option<anyhow::Result<u8>> {
     }
     if let Some(selection) = list_stored_sessions {
         return Some(list::list_selected(cli, selection, terminal));
+    }
+    if let Some(selection) = delete_stored_sessions {
+        return Some(upkeep::delete_selected(cli, selection, terminal));
     }
     describe_stored_sessions.as_ref().map(|selection| questions::export_json(cli, selection, terminal))
 }

@@ -43,15 +43,12 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
         runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("read {}", path.display()))?;
     }
     let sites = files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers)?;
-    let rules = |system: &str| {
-        let known = sites.systems.iter().find(|known| known.name == system);
-        known.map_or_else(NightRules::default, |system| system.nights.clone())
-    };
+    let default = NightRules::default();
     let store = database::open(cli, &Places::of(cli), &runtime, terminal)?;
     let mut imported = Imported::default();
     for path in &args.files {
         runtime.block_on(each(path, async |session, results| {
-            let night = rules(&session.system).night_of(session.started);
+            let night = sites.nights_of(&session.system).unwrap_or(&default).night_of(session.started);
             stored_once(&store, (session, night), results, &mut imported).await
         }))?;
     }

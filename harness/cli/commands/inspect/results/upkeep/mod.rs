@@ -6,7 +6,7 @@ mod remove;
 
 pub use annotate::{alias, annotate};
 pub use rebuild::rebuild;
-pub use remove::{backup, delete, prune};
+pub use remove::{backup, delete, delete_selected, prune};
 
 use crate::{args::Cli, settings::Places};
 use muster_session::runtime;

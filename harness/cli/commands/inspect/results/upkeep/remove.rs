@@ -1,12 +1,17 @@
 //! `muster results delete`, `prune` and `backup`.
 
-use super::{super::resolve_states, megabytes, with};
+use super::{
+    super::{list, resolve_states},
+    megabytes, with,
+};
 use crate::{
     args::{Cli, PruneArgs},
     settings::Places,
     terminal::Terminal,
     wiring::database,
 };
+use anyhow::ensure;
+use muster_core::query::spec::Selection;
 use muster_host::{clock, owner};
 use muster_session::runtime;
 use muster_store::{Keep, Owner, Reader, SessionRow, SessionState};
@@ -14,8 +19,19 @@ use std::path::Path;
 
 pub fn delete(cli: &Cli, sessions: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let rows = named(cli, sessions, terminal)?;
+    delete_rows(cli, &rows, terminal)
+}
+
+/// `--delete-stored-sessions`: every session of a selection. A filter of cases chooses the sessions that have such a case.
+pub fn delete_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
+    let rows = list::rows(cli, selection, (u32::MAX, &[]), terminal)?;
+    ensure!(!rows.is_empty(), "no session is in `{selection}`: nothing is deleted");
+    delete_rows(cli, &rows, terminal)
+}
+
+fn delete_rows(cli: &Cli, rows: &[SessionRow], terminal: Terminal) -> anyhow::Result<u8> {
     let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
-    with(cli, async |upkeep| Ok(upkeep.delete(&ids, clock::now(), |owner| alive(&rows, owner)).await?))?;
+    with(cli, async |upkeep| Ok(upkeep.delete(&ids, clock::now(), |owner| alive(rows, owner)).await?))?;
     terminal.print(&format!("deleted {} session(s)\n", ids.len()));
     Ok(0)
 }
