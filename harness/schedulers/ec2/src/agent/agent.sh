@@ -165,7 +165,7 @@ fi
 started=$(now)
 {
   # shellcheck disable=SC2016  # it is for the inner shell
-  (cd work && exec setsid sh -c 'echo $$ >"$1/pid" && exec sh ./rfm_job.sh' sh "$root") >log 2>&1 </dev/null
+  (cd work && exec setsid sh -c 'echo $$ >"$1/pid" && . ./rfm_env.sh && exec sh ./rfm_job.sh' sh "$root") >log 2>&1 </dev/null
   echo $? >exit.part && mv exit.part exit
 } &
 retry 5 status running null

@@ -1,10 +1,9 @@
 //! An instance of the tests: a folder, a `PATH` with what the agent may use and nothing else, and the user data that runs in it.
 
 use super::server::Server;
-use crate::agent::{Orders, Pace, script};
+use crate::agent::{Orders, Pace, parcel, script};
 use serde_json::Value;
 use std::{
-    fmt::Write,
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
@@ -93,28 +92,10 @@ pub(super) fn missing(shell: Shell, http: &str) -> Option<String> {
 
 /// Puts the bundle, and the list of all addresses, where an instance looks for them.
 pub(super) fn stage(server: &Server, script: &str, instances: u32) {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("rfm_job.sh"), script).unwrap();
-    let tar = Command::new("tar").args(["-cz", "-C"]).arg(folder.path()).arg("rfm_job.sh").output().unwrap();
-    assert!(tar.status.success());
-    let archive = folder.path().join("bundle");
-    fs::write(&archive, &tar.stdout).unwrap();
-    let sum = Command::new("sha256sum").arg(&archive).output().unwrap().stdout;
-    let sum = String::from_utf8_lossy(&sum)[..64].to_owned();
-    server.put("bundle", tar.stdout);
-    let mut boot = format!(
-        "* GET bundle {}\n* SHA bundle {sum}\n* GET go {}\n* GET stop {}\n",
-        server.url("bundle"),
-        server.url("go"),
-        server.url("stop")
-    );
-    for rank in 0..instances {
-        let _ = writeln!(boot, "{rank} PUT status {}", server.url(&format!("{rank}/status")));
-        for segment in 0..64 {
-            let _ = writeln!(boot, "{rank} PUT log.{segment:03} {}", server.url(&format!("{rank}/log.{segment:03}")));
-        }
-    }
-    server.put("boot", boot);
+    let variable = ("GREETING".to_owned(), "it's \"$HOME\"".to_owned());
+    let bundle = parcel::bundle(script, &[variable]).unwrap();
+    server.put("boot", parcel::list(instances, &bundle, |_, key| server.url(key)));
+    server.put("bundle", bundle);
 }
 
 impl Instance {

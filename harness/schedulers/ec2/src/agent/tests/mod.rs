@@ -122,6 +122,26 @@ fn a_script_that_passes_leaves_its_log_and_ends_the_instance_whatever_shell_and_
 }
 
 #[test]
+fn the_script_sees_variables_of_the_harness_and_works_in_a_folder_of_its_own() {
+    if can_play(Shell::Busybox, "curl") {
+        let given = Given { shell: Shell::Busybox, ..Given::default() };
+        let (server, _) = run(given, "echo \"$GREETING\"; touch file; echo *\n");
+        assert_eq!(log(&server, 0), "it's \"$HOME\"\nfile rfm_env.sh rfm_job.sh\n");
+    }
+}
+
+#[test]
+fn a_bundle_is_the_same_for_the_same_job() {
+    let bundle = |script| parcel::bundle(script, &[]).unwrap();
+    assert_eq!(bundle("true\n"), bundle("true\n"));
+    assert_ne!(bundle("true\n"), bundle("false\n"));
+    let list = parcel::list(2, b"bundle", |method, key| format!("{method:?}:{key}"));
+    let lines: Vec<&str> = list.lines().collect();
+    assert_eq!(lines.len(), 4 + 2 * 65);
+    insta::assert_snapshot!([&lines[..6], &lines[133..]].concat().join("\n"));
+}
+
+#[test]
 fn a_script_that_fails_keeps_the_instance_for_a_while() {
     if can_play(Shell::Dash, "curl") {
         let (server, instance) = run(Given::default(), "echo bad\nexit 7\n");
