@@ -91,6 +91,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No interruptions::after_a_kill_at_any_step_sweep_leaves_nothing,
     No interruptions::a_log_that_was_being_put_together_is_whole_even_if_its_pods_are_gone,
     No interruptions::an_interrupt_at_any_step_leaves_nothing,
+    No interruptions::a_session_that_was_killed_with_a_secret_is_attached_or_swept,
     No interruptions::a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on,
     No in_cluster::a_night_within_the_cluster_leaves_its_results_and_its_exit_code,
     No proxies::a_cluster_behind_a_proxy_is_reached_through_it,

@@ -102,6 +102,25 @@ pub(crate) fn after_a_kill_at_any_step_sweep_leaves_nothing() {
     }
 }
 
+/// Once it is created, the database has no data of it.
+pub(crate) fn a_session_that_was_killed_with_a_secret_is_attached_or_swept() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: { name: token }\nstringData: { TOKEN: hello-from-a-secret }\n";
+    let reads = pod("echo $TOKEN; sleep 2").replace("command:", "envFrom: [{ secretRef: { name: token } }], command:");
+    for (step, then) in [("intent-stored", "attach"), ("launched", "attach"), ("running", "attach"), ("running", "sweep")] {
+        let sandbox = Sandbox::as_admin();
+        sandbox.write("objects.yaml", &format!("{secret}---\n{reads}"));
+        let check = "name: case\nvalid_systems: ['*']\ntime_limit: 1m\nsanity: [{ found: ^hello-from-a-secret$ }]\nk8s_config: objects.yaml\n";
+        sandbox.write("check.yaml", check);
+        let output = sandbox.command(&["-c", "check.yaml", "-r"]).env("RFM_CRASH_AT", step).output().expect("muster");
+        assert_eq!(output.status.code(), None, "not killed at {step}: {}", String::from_utf8_lossy(&output.stderr));
+        let ended = sandbox.muster(&[then]).expect(0);
+        if then == "attach" {
+            assert_eq!(ended.report["totals"]["passed"], 1, "{step}: {}\n{}", ended.stdout, ended.stderr);
+        }
+        assert_eq!(sandbox.left(), [""; 0], "{step}, {then}");
+    }
+}
+
 pub(crate) fn a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on() {
     let sandbox = Sandbox::new();
     let labelled = "metadata: { name: rfm-hello-abcdefgh, labels: { rfm: abcdefgh, rfm-session: another } }";
