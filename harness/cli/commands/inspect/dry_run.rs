@@ -59,7 +59,7 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
             }
             Some(Answer::None(why)) => {
                 unknown += 1;
-                text += &format!("# NOT VALIDATED: {why}\n");
+                let _ = writeln!(text, "# NOT VALIDATED: {why}");
             }
             None => {}
         }

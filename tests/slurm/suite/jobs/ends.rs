@@ -94,7 +94,7 @@ pub(crate) fn what_can_never_run_is_a_mistake_before_or_at_its_launch() {
         ("tooshort", "launcher: none, time_limit: 30m, sched_options: { partition: short }", "short allows 1 min"),
         ("isdown", "launcher: none, sched_options: { partition: down }", "down is DOWN"),
         ("isclosed", "launcher: none, sched_options: { partition: closed }", "group"),
-        ("nofeature", "launcher: none, access: ['-C huge']", "feature"),
+        ("nofeature", "launcher: none, access: ['-C huge']", "Invalid feature specification (--constraint=huge)"),
     ] {
         let place = Place::new(cluster, name, options, "executable: 'true'\nsanity: []");
         place.run(&[]).expect_case(3, "error{config}", &[part]);
@@ -108,7 +108,7 @@ pub(crate) fn what_can_never_run_is_a_mistake_before_or_at_its_launch() {
 pub(crate) fn an_account_that_is_not_ones_own_is_a_mistake_at_the_launch() {
     let check = "executable: 'true'\nsanity: []\nsched_options: { account: other }";
     let place = Place::new(Cluster::with_accounting(), "account", "launcher: none", check);
-    place.run(&[]).expect_case(3, "error{config}", &["Invalid account"]);
+    place.run(&[]).expect_case(3, "error{config}", &["Invalid account", "(--account=other)"]);
 }
 
 /// srun ends the other tasks, and its own status is that of the signal.

@@ -15,7 +15,7 @@ use crate::{
     files::runner,
     launch::{
         files::{note_lost, prepare, text},
-        refusal::{Refusal, classify, shortened},
+        refusal::{Refusal, classify, shortened, with_options},
     },
     plan::Handle,
     poll::Cluster,
@@ -148,6 +148,7 @@ impl Attempt<'_> {
             }
             Refusal::Mistake => {
                 turn.mistaken();
+                let why = with_options(&why, &handle.script);
                 Err(SchedulerError::plain(Class::Config, format!("sbatch: {why}")).with_nothing_created())
             }
         }

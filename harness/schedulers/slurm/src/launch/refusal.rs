@@ -50,9 +50,65 @@ pub(super) fn shortened(complaint: &str) -> String {
     HEADS.iter().fold(complaint.to_owned(), |text, head| text.replace(head, ""))
 }
 
+/// What sbatch says of an option, and the options that it may mean.
+const MEANT: [(&str, &[&str]); 9] = [
+    ("partition", &["partition", "account"]),
+    ("account", &["account", "partition"]),
+    ("qos", &["qos"]),
+    ("feature", &["constraint"]),
+    ("reservation", &["reservation"]),
+    ("license", &["licenses"]),
+    ("node name", &["nodelist", "exclude"]),
+    ("generic resource", &["gres", "gpus", "gpus-per-node"]),
+    (
+        "node configuration",
+        &[
+            "nodelist",
+            "exclude",
+            "nodes",
+            "ntasks-per-node",
+            "cpus-per-task",
+            "mem",
+            "mem-per-cpu",
+            "constraint",
+            "gres",
+            "partition",
+        ],
+    ),
+];
+
+/// The complaint with the options of the script that it is about: `Invalid qos specification (--qos=hihg)`.
+pub(super) fn with_options(complaint: &str, script: &str) -> String {
+    let text = complaint.to_lowercase();
+    let Some((_, names)) = MEANT.iter().find(|(words, _)| text.contains(words)) else { return complaint.to_owned() };
+    let options = script.lines().filter_map(|line| line.strip_prefix("#SBATCH "));
+    let is_meant = |option: &&str| names.iter().any(|name| option.split('=').next() == Some(&format!("--{name}")));
+    let meant: Vec<&str> = options.filter(is_meant).collect();
+    if meant.is_empty() { complaint.to_owned() } else { format!("{complaint} ({})", meant.join(" ")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_complaint_names_the_options_that_it_is_about() {
+        let script = "#!/bin/sh\n#SBATCH --job-name=rfm-qos\n#SBATCH --qos=hihg\n#SBATCH --constraint=samll\n#SBATCH --nodes=2\n\
+                      #SBATCH --exclusive\n#SBATCH --nodelist=n1\necho --qos=no\n";
+        let rows = [
+            ("Invalid qos specification", "Invalid qos specification (--qos=hihg)"),
+            ("Invalid feature specification", "Invalid feature specification (--constraint=samll)"),
+            (
+                "Requested node configuration is not available",
+                "Requested node configuration is not available (--constraint=samll --nodes=2 --nodelist=n1)",
+            ),
+            ("Invalid license specification", "Invalid license specification"),
+            ("Invalid --begin specification", "Invalid --begin specification"),
+        ];
+        for (complaint, expected) in rows {
+            assert_eq!(with_options(complaint, script), expected);
+        }
+    }
 
     #[test]
     fn what_sbatch_says_decides_whether_a_job_may_exist() {

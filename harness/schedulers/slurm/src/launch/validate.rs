@@ -3,7 +3,7 @@
 use crate::{
     launch::{
         files::text,
-        refusal::{Refusal, classify, shortened},
+        refusal::{Refusal, classify, shortened, with_options},
     },
     plan::Handle,
     poll::Cluster,
@@ -36,6 +36,6 @@ pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>
         Refusal::NoRoom => Ok(vec![what]),
         Refusal::Away | Refusal::Lost => Err(SchedulerError::plain(Class::Outage, what)),
         Refusal::Identity => Err(SchedulerError::plain(Class::Infra, what)),
-        Refusal::Mistake => Err(SchedulerError::plain(Class::Config, what)),
+        Refusal::Mistake => Err(SchedulerError::plain(Class::Config, with_options(&what, &handle.script))),
     }
 }
