@@ -44,20 +44,16 @@ const FILTERED: [&str; 2] = ["doctor", "k8s role"];
 
 /// The same mistake in our words, if the unknown option is one of ReFrame's; with a tip, if it is a filter of ours.
 pub fn explained(command: &Command, mut error: clap::Error) -> clap::Error {
-    match unknown(&error).and_then(instead) {
-        Some((option, words)) => {
-            let message = format!("`{option}` is ReFrame's: {words}");
-            command.clone().error(ErrorKind::UnknownArgument, message)
-        }
-        None => {
-            if let Some(tip) = misplaced(command, &error) {
-                // A near name would be another option.
-                error.remove(ContextKind::SuggestedArg);
-                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-            }
-            error
-        }
+    if let Some((option, words)) = unknown(&error).and_then(instead) {
+        let message = format!("`{option}` is ReFrame's: {words}");
+        return command.clone().error(ErrorKind::UnknownArgument, message);
     }
+    if let Some(tip) = misplaced(command, &error) {
+        // A near name would be another option.
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// Where a filter belongs that stands behind its command.
