@@ -24,11 +24,13 @@ pub struct ListedSession<'a> {
     pub counts: Counts,
 }
 
+/// What a list without a session says. `of_all`: nothing was left out.
+pub fn nothing(of_all: bool) -> &'static str {
+    if of_all { "No session is stored\n" } else { "No stored session matches\n" }
+}
+
 /// One line a session, in the order given. `now` is for those that still run.
 pub fn list(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> String {
-    if sessions.is_empty() {
-        return "No session is stored\n".to_owned();
-    }
     let (layout, rows) = fitted(sessions, now, screen);
     let mut text = layout.head(screen.paint);
     for (row, listed) in rows.iter().zip(sessions) {

@@ -49,7 +49,11 @@ fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal:
             counts: Results::new(&row.session, cases).counts(),
         })
         .collect();
-    terminal.print(&results::list(&listed, clock::now(), &terminal.screen()));
+    if listed.is_empty() {
+        terminal.print(results::nothing(only.1.is_empty() && selection.is_everything()));
+    } else {
+        terminal.print(&results::list(&listed, clock::now(), &terminal.screen()));
+    }
     Ok(0)
 }
 

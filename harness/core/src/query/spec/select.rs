@@ -82,6 +82,12 @@ impl PartialEq for Selection {
 }
 
 impl Selection {
+    /// Whether it leaves out no session.
+    pub fn is_everything(&self) -> bool {
+        let Self { sessions, when, filters, condition, text: _ } = self;
+        sessions.is_empty() && *when == When::Always && filters.is_empty() && condition.is_none()
+    }
+
     /// Reads terms, and a condition behind `?`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use muster_core::result::SessionState;
 use muster_core::{case::SessionId, result::Session};
 use muster_report::{
     Counts, Results, Screen,
-    results::{ListedSession, list, show},
+    results::{ListedSession, list, nothing, show},
 };
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn colours_say_which_sessions_were_cut_short() {
 
 #[test]
 fn an_empty_store_says_so() {
-    assert_eq!(list(&[], START, &screen(80)), "No session is stored\n");
+    assert_eq!((nothing(true), nothing(false)), ("No session is stored\n", "No stored session matches\n"));
     assert_eq!(Counts::default().total, 0);
 }
 
