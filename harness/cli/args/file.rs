@@ -84,8 +84,13 @@ fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnosti
             let is_named = SETTINGS.contains(&long) || long == "session-extras";
             match &*value.kind {
                 Kind::Map(entries) if is_named => {
-                    let pair =
-                        |(key, value): &(Node, Node)| Ok(word(format!("{}={}", key.text().unwrap_or_default(), text(value)?)));
+                    let pair = |(key, value): &(Node, Node)| {
+                        let text = text(value)?;
+                        if arg.get_value_delimiter().is_some_and(|delimiter| text.contains(delimiter)) {
+                            return Err(wrong(format!("`{long}` takes no value with a comma, which divides its items")));
+                        }
+                        Ok(word(format!("{}={text}", key.text().unwrap_or_default())))
+                    };
                     entries.iter().map(pair).collect()
                 }
                 _ => value.one_or_many().iter().map(|item| text(item).map(word)).collect(),
@@ -97,8 +102,10 @@ fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnosti
 
 /// `~/` of a path, which no shell has replaced.
 fn in_home(arg: &Arg, text: &str) -> String {
-    let is_path =
-        arg.get_value_names().is_some_and(|names| names.iter().any(|name| matches!(name.as_str(), "PATH" | "DIR" | "FILE")));
+    let is_path = arg.get_value_names().is_some_and(|names| {
+        // `FILE|URL` is one name.
+        names.iter().flat_map(|name| name.split('|')).any(|name| matches!(name, "PATH" | "DIR" | "FILE"))
+    });
     match (text.strip_prefix("~/").filter(|_| is_path), std::env::var("HOME")) {
         (Some(rest), Ok(home)) => format!("{home}/{rest}"),
         _ => text.to_owned(),
@@ -142,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn the_home_folder_stands_for_its_sign_in_every_path() {
+        let home = std::env::var("HOME").expect("a home");
+        for long in ["prefix", "stage", "report-file", "db", "checkpath", "config-file"] {
+            let words = Ok(vec![format!("muster.yaml:1:1 --{long}={home}/x")]);
+            assert_eq!(read(&format!("{long}: ~/x")), words, "{long}");
+        }
+        assert_eq!(read("tag: ~/x"), Ok(vec!["muster.yaml:1:1 --tag=~/x".to_owned()]));
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_places() {
         let first = |text: &str| read(text).expect_err(text).lines().next().unwrap_or_default().to_owned();
         let rows = [
@@ -153,6 +170,7 @@ mod tests {
             ("nocolor: maybe", "error: `nocolor` is true or false, found text"),
             ("verbose: much", "error: `verbose` is a number, found text"),
             ("performance-report: true", "error: `performance-report` takes text or a number, found a boolean"),
+            ("session-extras: { note: 'a,b' }", "error: `session-extras` takes no value with a comma, which divides its items"),
             ("tag: { a: b }", "error: `tag` takes text or a number, found a mapping"),
             ("[a]", "error: settings are a mapping, found a list"),
         ];

@@ -4,6 +4,7 @@ use crate::args::{Cli, FileSetting, foreign};
 use clap::{
     Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id,
     builder::{PossibleValue, PossibleValuesParser},
+    error::{ContextKind, ContextValue},
     parser::ValueSource,
 };
 use muster_core::job::descriptor::Schedulers;
@@ -187,14 +188,18 @@ fn of_its_source(
     error: clap::Error,
 ) -> clap::Error {
     let text = error.to_string();
-    let wrong = origins.iter().find_map(|(long, origin)| match origin {
-        Origin::Environment(name) if text.contains(&format!("--{long}")) => {
-            Some(format!("{name}={}", muster_store::masked(&env(name).unwrap_or_default())))
-        }
-        Origin::File(place) if text.contains(&format!("--{long}")) => Some(place.clone()),
+    // `--maxfail <N>` of a wrong value; other mistakes only show the flag in their text.
+    let named = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(shown)) => shown.strip_prefix("--").and_then(|shown| shown.split([' ', '=', '[']).next()),
         _ => None,
+    };
+    let is_wrong = |long: &str| named.map_or_else(|| text.contains(&format!("--{long}")), |named| named == long);
+    let source = origins.iter().filter(|(long, _)| is_wrong(long)).find_map(|(_, origin)| match origin {
+        Origin::Environment(name) => Some(format!("{name}={}", muster_store::masked(&env(name).unwrap_or_default()))),
+        Origin::File(place) => Some(place.clone()),
+        Origin::Flag(_) | Origin::Mode(_) => None,
     });
-    let Some(source) = wrong else { return error };
+    let Some(source) = source else { return error };
     let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
     let message = format!("{source}: {first} {}", values.trim());
@@ -479,6 +484,8 @@ mod tests {
         assert!(text.starts_with("error: MUSTER_MAXFAIL=abc: invalid value 'abc' for '--maxfail <N>'"), "{text}");
         let text = wrong(&[("MUSTER_EXEC_POLICY", "slow")]);
         assert!(text.contains("MUSTER_EXEC_POLICY=slow") && text.contains("serial, async"), "{text}");
+        let text = parsed(&["-c", "x"], &[("MUSTER_LIST", "C"), ("MUSTER_LIST_DETAILED", "zz")]).err().unwrap_or_default();
+        assert!(text.starts_with("error: MUSTER_LIST_DETAILED=zz: invalid value 'zz'"), "{text}");
         assert!(wrong(&[("MUSTER_NOCOLOR", "maybe")]).contains("MUSTER_NOCOLOR=maybe is neither 1 nor 0"));
     }
 

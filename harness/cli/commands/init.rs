@@ -2,18 +2,13 @@
 
 use crate::{
     args::InitArgs,
-    commands::check::starter,
-    terminal::{Terminal, unwritten::Written},
+    commands::{check::starter, new_files},
+    terminal::Terminal,
 };
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use muster_core::job::descriptor::{NamedScheduler, Schedulers};
 use muster_text::{Value, diagnostic::did_you_mean, shell::quote};
-use std::{
-    fmt::Write as _,
-    fs,
-    io::{self, Write as _},
-    path::Path,
-};
+use std::fmt::Write as _;
 
 /// The option that only works where the kubeconfig has this context: it is written for who asks for it.
 const CONTEXT: &str = "context";
@@ -39,7 +34,7 @@ pub fn init(args: &InitArgs, schedulers: &Schedulers, terminal: Terminal) -> any
     let check = checks.join("hello").join("hello.check.yaml");
     let shown = quote(&check.to_string_lossy());
     let text = starter(first, schedulers).replace("NAME", "hello").replace("PATH", &shown);
-    write_both([(&site, &site_file(&name, &host, &planned)), (&check, &text)])?;
+    new_files::write(&[(&site, &site_file(&name, &host, &planned)), (&check, &text)])?;
     let partitions: Vec<&str> = planned.iter().map(|planned| planned.scheduler.name).collect();
     let (checks, site, check) = (quote(&checks.to_string_lossy()), site.display(), check.display());
     terminal.print(&format!(
@@ -118,45 +113,6 @@ fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
         }
     }
     yaml + "\nenvironments:\n  - name: default\n"
-}
-
-/// Writes both files, or none: what is there already is left alone.
-fn write_both(files: [(&Path, &str); 2]) -> anyhow::Result<()> {
-    // Before a folder is made.
-    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
-        return Err(is_there(path));
-    }
-    let mut opened = Vec::new();
-    for (path, text) in files {
-        match create(path) {
-            Ok(file) => opened.push((path, text, file)),
-            Err(error) => {
-                // These are ours, and empty.
-                for (path, ..) in opened {
-                    let _ = fs::remove_file(path);
-                }
-                return Err(error);
-            }
-        }
-    }
-    for (path, text, mut file) in opened {
-        file.write_all(text.as_bytes()).or_unwritten("the file", path)?;
-    }
-    Ok(())
-}
-
-fn create(path: &Path) -> anyhow::Result<fs::File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    }
-    fs::OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::AlreadyExists => is_there(path),
-        _ => anyhow::Error::new(error).context(format!("{} cannot be written", path.display())),
-    })
-}
-
-fn is_there(path: &Path) -> anyhow::Error {
-    anyhow!("{} is there already: nothing was written", path.display())
 }
 
 fn is_name(name: &str) -> bool {

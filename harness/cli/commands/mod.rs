@@ -1,4 +1,4 @@
-//! What the program does: one room an action or command. Each returns the exit code.
+//! What the program does: a module for each action or command. Each returns the exit code.
 
 pub mod check;
 pub mod convert;
@@ -9,6 +9,7 @@ pub mod inspect;
 pub mod k8s;
 pub mod kernel;
 pub mod manual;
+mod new_files;
 pub mod night;
 pub mod pipeline;
 pub mod session;

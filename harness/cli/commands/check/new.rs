@@ -1,33 +1,25 @@
 //! `muster check new`: writes a first check, which loads without a change.
 
-use crate::{
-    args::NewArgs,
-    terminal::{Terminal, unwritten::Written},
-};
+use crate::{args::NewArgs, commands::new_files, terminal::Terminal};
 use anyhow::{Context, bail};
 use muster_check::site::file as site_file;
 use muster_core::job::descriptor::Schedulers;
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-};
+use muster_text::shell::quote;
+use std::path::{Path, PathBuf};
 
 /// Writes a starter. What is there already is left alone.
 pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
     let (path, name) = place(&args.path)?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    }
-    let opened = fs::OpenOptions::new().write(true).create_new(true).open(&path);
-    let mut file = opened.with_context(|| format!("{} cannot be written", path.display()))?;
-    let shown = path.to_string_lossy();
+    let shown = quote(&path.to_string_lossy());
     let built_in = site_file::built_in_local(schedulers);
     let is_built_in = built_in.partitions.iter().any(|partition| partition.scheduler.name == args.scheduler);
     let system = if is_built_in { "" } else { " --system SYSTEM" };
     let text = starter(&args.scheduler, schedulers).replace("NAME", &name).replace("PATH", &shown);
-    file.write_all(text.as_bytes()).or_unwritten("the file", &path)?;
-    terminal.print(&format!("{shown}: an example check; `muster -c {shown}{system} -l` lists its cases, `-r` runs them\n"));
+    new_files::write(&[(&path, &text)])?;
+    terminal.print(&format!(
+        "{}: an example check; `muster -c {shown}{system} -l` lists its cases, `-r` runs them\n",
+        path.display()
+    ));
     Ok(0)
 }
 

@@ -18,7 +18,7 @@ use crate::{
     wiring::{self, secrets},
 };
 use ask::Asker;
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use muster_check::{
     cases::test_case::TestCase,
     selection::adjust::Adjustments,
@@ -35,7 +35,7 @@ use muster_core::{
 };
 use muster_report::doctor::{self, Part};
 use muster_session::runtime;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc};
 
 /// The exit code if something is wrong.
 const EXIT_ERRORS: u8 = 1;
@@ -64,10 +64,12 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
     let runtime = runtime::build()?;
     let parts = runtime.block_on(async {
         let here = async { Part { partition: None, found: asker.ask("this machine", machine::questions(&places)).await } };
+        let of_partitions =
+            subject.system.partitions.iter().map(|partition| subject.part(partition, &connections, &asker).boxed());
+        let parts: Vec<BoxFuture<'_, Part>> = iter::once(here.boxed()).chain(of_partitions).collect();
         // All at once, and printed in their order.
-        let of_partitions = subject.system.partitions.iter().map(|partition| subject.part(partition, &connections, &asker));
-        let partitions = stream::iter(of_partitions).buffered(subject.system.partitions.len().max(1));
-        let mut all = Box::pin(stream::once(here).chain(partitions));
+        let at_once = parts.len();
+        let mut all = stream::iter(parts).buffered(at_once);
         let mut parts = Vec::new();
         while let Some(part) = all.next().await {
             if !args.json {
