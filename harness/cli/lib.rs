@@ -22,7 +22,7 @@ use muster_core::{
     job::descriptor::{Descriptor, Schedulers},
 };
 use muster_session::case::judging;
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, panic, process::ExitCode, thread};
 use terminal::{
     Terminal,
     unwritten::{EXIT_UNWRITTEN, Unwritten},
@@ -45,8 +45,19 @@ pub fn run(argv: &[OsString], schedulers: &'static [&'static Descriptor]) -> Exi
     {
         return judging::serve();
     }
-    terminal::settled(parsed_and_run(argv, &Schedulers::new(schedulers)))
+    // The kernel gives a signal to the main thread first. That one only waits: a file system that does not answer holds another.
+    let run = || terminal::settled(parsed_and_run(argv, &Schedulers::new(schedulers)));
+    thread::scope(|scope| match thread::Builder::new().name("muster".into()).stack_size(STACK).spawn_scoped(scope, run) {
+        Ok(running) => running.join().unwrap_or_else(|panic| panic::resume_unwind(panic)),
+        Err(error) => {
+            eprintln!("error: no thread can be started: {error}");
+            EXIT_USAGE.into()
+        }
+    })
 }
+
+/// That of a main thread.
+const STACK: usize = 8 << 20;
 
 fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
     let command_line: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -61,6 +72,10 @@ fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
         return EXIT_USAGE;
     }
     terminal.log_to_stderr();
+    if let Some(name) = args::variable_that_is_no_text(std::env::vars_os()) {
+        terminal.error(&anyhow::anyhow!("{name} is not UTF-8"));
+        return EXIT_USAGE;
+    }
     if let Some(mistakes) = &parsed.unused_files {
         terminal.note(&format!("warning: the files of settings are ignored, for this command needs none:\n{mistakes}"));
     }

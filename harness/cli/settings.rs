@@ -146,7 +146,12 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("skip-sanity-check", cli.rounds.skip_sanity_check.to_string()),
         ("skip-performance-check", cli.rounds.skip_performance_check.to_string()),
         ("keep-stage-files", cli.rounds.keep_stage_files.to_string()),
-        ("job-option", list(&cli.rounds.job_option.iter().map(ToString::to_string).collect::<Vec<_>>())),
+        (
+            "job-option",
+            list(
+                &cli.rounds.job_option.iter().map(|option| masked_setting(&option.to_string()).into_owned()).collect::<Vec<_>>(),
+            ),
+        ),
         (
             "session-extras",
             list(
@@ -197,7 +202,9 @@ fn source(parsed: &Parsed, name: &str) -> String {
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {
                 format!("{} (prefix)", source(parsed, "prefix"))
             }
-            "db" if std::env::var_os("XDG_STATE_HOME").is_some() => "environment XDG_STATE_HOME".to_owned(),
+            "db" if std::env::var_os("XDG_STATE_HOME").is_some_and(|folder| !folder.is_empty()) => {
+                "environment XDG_STATE_HOME".to_owned()
+            }
             _ => "default".to_owned(),
         },
     }

@@ -65,7 +65,9 @@ fn setting(command: &clap::Command, key: &Node, value: &Node) -> Result<(String,
 fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnostic> {
     let wrong = |message: String| Diagnostic::error(value.place(), message);
     let text = |node: &Node| match (&*node.kind, node.what()) {
-        (Kind::Scalar { text, .. }, "text" | "a number") => Ok(in_home(arg, text)),
+        (Kind::Scalar { text, .. }, "text" | "a number") => {
+            in_home(arg, text).ok_or_else(|| Diagnostic::error(node.place(), "`~` is the home folder: HOME is not set"))
+        }
         (_, what) => Err(Diagnostic::error(node.place(), format!("`{long}` takes text or a number, found {what}"))),
     };
     let word = |text: String| OsString::from(format!("--{long}={text}"));
@@ -100,15 +102,15 @@ fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnosti
     }
 }
 
-/// `~/` of a path, which no shell has replaced.
-fn in_home(arg: &Arg, text: &str) -> String {
+/// `~/` of a path, which no shell has replaced. `None`: nothing says where the home folder is.
+fn in_home(arg: &Arg, text: &str) -> Option<String> {
     let is_path = arg.get_value_names().is_some_and(|names| {
         // `FILE|URL` is one name.
         names.iter().flat_map(|name| name.split('|')).any(|name| matches!(name, "PATH" | "DIR" | "FILE"))
     });
-    match (text.strip_prefix("~/").filter(|_| is_path), std::env::var("HOME")) {
-        (Some(rest), Ok(home)) => format!("{home}/{rest}"),
-        _ => text.to_owned(),
+    match text.strip_prefix("~/").filter(|_| is_path) {
+        Some(rest) => std::env::var("HOME").ok().map(|home| format!("{home}/{rest}")),
+        None => Some(text.to_owned()),
     }
 }
 

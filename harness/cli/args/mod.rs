@@ -18,6 +18,7 @@ pub use file::{FileSetting, settings as file_settings};
 pub use night::{FailOn, NightArgs, NightCommand, NightFormat};
 pub use parse::{
     Beneath, Mode, Origin, Parsed, definition, doubtful_settings, listed, parse, parse_in_mode, unknown_variables, variable,
+    variable_that_is_no_text,
 };
 pub use reports::Reports;
 pub use results::{

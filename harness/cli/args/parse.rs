@@ -194,16 +194,24 @@ fn of_its_source(
         _ => None,
     };
     let is_wrong = |long: &str| named.map_or_else(|| text.contains(&format!("--{long}")), |named| named == long);
-    let source = origins.iter().filter(|(long, _)| is_wrong(long)).find_map(|(_, origin)| match origin {
-        Origin::Environment(name) => Some(format!("{name}={}", muster_store::masked(&env(name).unwrap_or_default()))),
-        Origin::File(place) => Some(place.clone()),
+    let wrong = origins.iter().filter(|(long, _)| is_wrong(long)).find_map(|(long, origin)| match origin {
+        Origin::Environment(name) => Some((long, Some(name), String::new())),
+        Origin::File(place) => Some((long, None, place.clone())),
         Origin::Flag(_) | Origin::Mode(_) => None,
     });
-    let Some(source) = source else { return error };
+    let invalid = |message: &str| command.clone().error(clap::error::ErrorKind::InvalidValue, message);
+    let source = match wrong {
+        None => return error,
+        // What is wrong may be the rest of a secret.
+        Some((long, Some(name), _)) if SETTINGS.contains(&&**long) || long == "session-extras" => {
+            return invalid(&format!("{name}: an item of it is not what --{long} takes"));
+        }
+        Some((_, Some(name), _)) => format!("{name}={}", muster_store::masked(&env(name).unwrap_or_default())),
+        Some((_, None, place)) => place,
+    };
     let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
-    let message = format!("{source}: {first} {}", values.trim());
-    command.clone().error(clap::error::ErrorKind::InvalidValue, message.trim_end())
+    invalid(format!("{source}: {first} {}", values.trim()).trim_end())
 }
 
 /// The global flags that mean something to a command: the others are not in its help.
@@ -344,6 +352,14 @@ const OTHERS: [&str; 8] = [
     "MUSTER_SLURM",
     "MUSTER_TEST_KUBECONFIG",
 ];
+
+/// The first variable of ours that nothing would be read from.
+pub fn variable_that_is_no_text(mut variables: impl Iterator<Item = (OsString, OsString)>) -> Option<String> {
+    variables.find_map(|(name, value)| {
+        let is_wrong = name.as_encoded_bytes().starts_with(b"MUSTER_") && (name.to_str().is_none() || value.to_str().is_none());
+        is_wrong.then(|| name.to_string_lossy().into_owned())
+    })
+}
 
 /// `exec-policy` is `MUSTER_EXEC_POLICY`.
 pub fn variable(long: &str) -> String {

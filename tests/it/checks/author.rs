@@ -49,7 +49,7 @@ fn what_is_there_is_never_overwritten_and_a_name_nobody_would_find_is_refused() 
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
         ended.stderr
     };
-    assert_snapshot!(say(&["check.yaml"]), @"error: check.yaml cannot be written: File exists (os error 17)");
+    assert_snapshot!(say(&["check.yaml"]), @"error: check.yaml is there already: nothing was written");
     assert_snapshot!(say(&["mine.yaml"]), @"error: mine.yaml would not be found in a folder: call it mine.check.yaml");
     assert_snapshot!(say(&["my check"]), @"error: `my check` cannot be a check's name: use letters, digits, `_`, `-` and `.`, a letter or digit first");
     assert_eq!(sandbox.read("check.yaml"), "mine");

@@ -207,6 +207,22 @@ fn a_short_secret_and_one_with_a_comma_are_masked_by_name() {
 }
 
 #[test]
+fn a_mistake_beside_a_secret_in_a_variable_shows_neither() {
+    let sandbox = Sandbox::new();
+    for (variable, value) in
+        [("MUSTER_SESSION_EXTRAS", "api_token=s3cret,rest-of-it"), ("MUSTER_JOB_OPTION", "api_token=s3cret\n=rest-of-it")]
+    {
+        let ended = sandbox.ended(&sandbox.command(&["-l"]).env(variable, value).output().expect("the binary runs"));
+        let text = format!("{}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.code, Some(2), "{text}");
+        assert!(text.contains(variable) && !text.contains("s3cret") && !text.contains("rest-of-it"), "{text}");
+    }
+    let shown = sandbox.command(&["config", "show"]).env("MUSTER_JOB_OPTION", "api_token=s3cret").output();
+    let shown = sandbox.ended(&shown.expect("the binary runs")).stdout;
+    assert!(shown.contains("api_token=***") && !shown.contains("s3cret"), "{shown}");
+}
+
+#[test]
 fn a_mistake_in_the_name_of_a_setting_shows_no_value() {
     let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'true'\n";
     let sandbox = Sandbox::with_check(check);

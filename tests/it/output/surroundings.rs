@@ -10,6 +10,7 @@ use std::{
     fmt::Write,
     fs,
     io::{BufRead, BufReader},
+    os::unix::ffi::OsStrExt,
     time::Duration,
 };
 
@@ -195,6 +196,14 @@ fn a_daemon_does_not_outlive_its_session() {
     assert!(ended.stderr.contains("daemon @local:default+default left a process running"), "{}", ended.stderr);
     let pid = sandbox.read("pid");
     eventually("the end of the daemon", Duration::from_secs(5), || !fs::exists(format!("/proc/{}", pid.trim())).unwrap_or(true));
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_refused() {
+    let sandbox = Sandbox::new();
+    let value = std::ffi::OsStr::from_bytes(b"zz\xe9");
+    let ended = sandbox.ended(&sandbox.command(&["-l"]).env("MUSTER_NAME", value).output().expect("the binary runs"));
+    assert_eq!((ended.code, &*ended.stderr), (Some(2), "error: MUSTER_NAME is not UTF-8\n"));
 }
 
 #[test]

@@ -136,6 +136,30 @@ fn a_secret_of_the_command_line_has_to_be_given_again() {
 }
 
 #[test]
+fn a_session_whose_files_are_gone_is_not_continued_and_a_new_one_starts() {
+    for gone in ["folder", "check.yaml"] {
+        let sandbox = sandbox();
+        let folder = sandbox.path("elsewhere");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::copy(sandbox.path("check.yaml"), folder.join("check.yaml")).expect("a copy");
+        let site = sandbox.path("site-config");
+        let flags = ["-C", site.to_str().expect("a path"), "--db", "../shared.db"];
+        command(&sandbox, &flags).current_dir(&folder).env("RFM_CRASH_AT", "running:2").output().expect("the binary runs");
+        let lost = if gone == "folder" { folder } else { folder.join(gone) };
+        std::fs::rename(&lost, sandbox.path("lost")).expect("renamed");
+        let new =
+            sandbox.ended(&command(&sandbox, &["-C", "site-config", "--db", "shared.db"]).output().expect("the binary runs"));
+        assert_eq!(new.code, Some(0), "{gone}: {}", new.stderr);
+        assert!(
+            new.stderr.contains("cannot be continued: ") && new.stderr.contains(": a new one starts"),
+            "{gone}: {}",
+            new.stderr
+        );
+        assert!(new.stdout.contains("3 pass"), "{gone}: {}", new.stdout);
+    }
+}
+
+#[test]
 fn of_two_that_resume_one_session_the_slower_starts_another() {
     let sandbox = sandbox();
     for round in 0..3 {

@@ -61,7 +61,7 @@ impl Filters {
     }
 
     fn exclude_name(&self, case: &TestCase) -> bool {
-        self.not_names.iter().any(|matcher| matcher.admits(&[&case.name.display, &compact(case)], &case.name.hash))
+        self.not_names.iter().any(|matcher| admits_name(matcher, case))
     }
 
     fn exclude_tag(&self, case: &TestCase) -> bool {
@@ -73,23 +73,9 @@ impl Filters {
     }
 
     fn admit_by_expression(&self, case: &TestCase) -> Result<bool, String> {
-        if self.expressions.is_empty() {
-            return Ok(true);
-        }
-        let name = &case.name;
-        let scope = case.filter_scope();
         for expression in &self.expressions {
-            // `size > 4` does not apply to a check without a parameter `size`.
-            if !expression.names().iter().all(|name| scope.has(name)) {
+            if !is_true(expression, case)? {
                 return Ok(false);
-            }
-            let failed = |why: String| format!("'{}' on {name}: {why}", expression.text());
-            match expression.eval_bool(&scope) {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                // Nor to a partition whose site does not define the fact.
-                Err(error) if Fact::missing_in(&error).is_some() => return Ok(false),
-                Err(error) => return Err(failed(error.message)),
             }
         }
         Ok(true)
@@ -99,6 +85,23 @@ impl Filters {
 /// A name without blanks, as it may be typed.
 fn compact(case: &TestCase) -> String {
     case.name.display.replace(' ', "")
+}
+
+fn admits_name(matcher: &Matcher, case: &TestCase) -> bool {
+    matcher.admits(&[&case.name.display, &compact(case)], &case.name.hash)
+}
+
+fn is_true(expression: &Expr, case: &TestCase) -> Result<bool, String> {
+    let (name, scope) = (&case.name, case.filter_scope());
+    // `size > 4` does not apply to a check without a parameter `size`.
+    if !expression.names().iter().all(|name| scope.has(name)) {
+        return Ok(false);
+    }
+    match expression.eval_bool(&scope) {
+        // Nor to a partition whose site does not define the fact.
+        Err(error) if Fact::missing_in(&error).is_some() => Ok(false),
+        decided => decided.map_err(|error| format!("'{}' on {name}: {}", expression.text(), error.message)),
+    }
 }
 
 fn admits_tag(matcher: &Matcher, case: &TestCase) -> bool {
@@ -118,7 +121,9 @@ impl Filters {
         let mut why = Vec::new();
         if !cases.iter().any(|case| self.admit_name(case)) {
             let checks: BTreeSet<&str> = cases.iter().map(|case| case.name.check.as_str()).collect();
-            why.extend(self.names.iter().filter(|name| !name.is_negated()).map(|name| no_name(name, cases, &checks)));
+            let admits_any = |name: &Matcher| cases.iter().any(|case| admits_name(name, case));
+            let idle = self.names.iter().filter(|name| !name.is_negated() && !admits_any(name));
+            why.extend(idle.map(|name| no_name(name, cases, &checks)));
         }
         let tags = tags(cases);
         for tag in self.tags.iter().filter(|tag| !cases.iter().any(|case| admits_tag(tag, case))) {
@@ -131,7 +136,8 @@ impl Filters {
             let of = |environ: &Matcher| {
                 format!("-p {environ} matches no environment: {}", near(&environ.to_string(), &environs, "there are"))
             };
-            why.extend(self.environs.iter().map(of));
+            let admits_any = |environ: &&Matcher| environs.iter().any(|name| environ.admits(&[name], ""));
+            why.extend(self.environs.iter().filter(|environ| !environ.is_negated() && !admits_any(environ)).map(of));
         }
         let excludes_all =
             |matchers: &[Matcher], excluded: &dyn Fn(&TestCase) -> bool| !matchers.is_empty() && cases.iter().all(excluded);
@@ -141,9 +147,9 @@ impl Filters {
         if excludes_all(&self.not_tags, &|case| self.exclude_tag(case)) {
             why.push("-T excludes all of them".to_owned());
         }
-        if !cases.iter().any(|case| self.admit_by_expression(case).unwrap_or(false)) {
-            why.extend(self.expressions.iter().map(|expression| format!("-E '{}' is true of none", expression.text())));
-        }
+        let is_true = |expression: &Expr, case: &TestCase| is_true(expression, case).unwrap_or(false);
+        let idle = self.expressions.iter().filter(|expression| !cases.iter().any(|case| is_true(expression, case)));
+        why.extend(idle.map(|expression| format!("-E '{}' is true of none", expression.text())));
         why
     }
 }

@@ -12,8 +12,8 @@ fn why(name: &str, tag: &str, environ: &str, expression: &str) -> String {
     assert_eq!(mistakes, [""; 0]);
     let hash = all[0].name.hash.clone();
     let of = |text: &str| -> Vec<Matcher> {
-        let given = Some(text.replace("HASH", &hash)).filter(|text| !text.is_empty());
-        given.map(|text| Matcher::parse(&text, true).expect("a pattern")).into_iter().collect()
+        let text = text.replace("HASH", &hash);
+        text.split(',').filter(|text| !text.is_empty()).map(|text| Matcher::parse(text, true).expect("a pattern")).collect()
     };
     let filters = Filters {
         names: of(name),
@@ -42,6 +42,9 @@ fn the_filter_that_admits_nothing_is_named_with_what_there_is() {
         (("", "", "intel", ""), "-p intel matches no environment: there are cray, gnu"),
         (("", "", "", "n > 2"), "-E 'n > 2' is true of none"),
         (("memory", "fast", "", ""), ""),
+        // Each of them admits something, and the two nothing.
+        (("memory,!memory", "", "", ""), ""),
+        (("", "", "gnu,!gnu", ""), ""),
         (
             ("memroy", "nightly", "", ""),
             "-n memroy matches no name: did you mean `memory`?; -t nightly matches no tag: the tags are fast, gpu, slow",

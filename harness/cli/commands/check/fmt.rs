@@ -7,6 +7,7 @@ use crate::{
 };
 use anyhow::Context;
 use muster_core::decisions::pipeline::EXIT_USAGE;
+use muster_host::replace::replace;
 use muster_report::{Paint, style::Tone};
 use muster_text::{
     diagnostic::{FileId, Sources},
@@ -14,7 +15,6 @@ use muster_text::{
 };
 use similar::TextDiff;
 use std::{
-    fs,
     io::{self, Read},
     path::Path,
 };
@@ -54,7 +54,7 @@ pub fn fmt(cli: &Cli, args: &FmtArgs, terminal: Terminal) -> anyhow::Result<u8> 
             let text = files::read(&file).with_context(|| format!("{} cannot be read", file.display()))?;
             let shown = files::shown(&file);
             match (tally.take(&shown, &text), how) {
-                (Some(formatted), How::Write) => fs::write(&file, formatted).or_unwritten("the file", &file)?,
+                (Some(formatted), How::Write) => replace(&file, "fmt", formatted).or_unwritten("the file", &file)?,
                 (Some(formatted), How::Diff) => terminal.print(&diff(&shown, &text, &formatted, terminal)),
                 _ => {}
             }

@@ -3,11 +3,13 @@
 //! ```text
 //! machine   the questions about this machine: limits, folders, database
 //! ask       asks the questions of a part one after the other, each within its limit
+//! watchdog  ends the process when even that is not over
 //! ```
 //! The questions about a partition are its scheduler's own: [`Scheduler::probes`].
 
 mod ask;
 mod machine;
+mod watchdog;
 
 use crate::{
     args::{Cli, DoctorArgs},
@@ -17,6 +19,7 @@ use crate::{
     terminal::Terminal,
     wiring::{self, secrets},
 };
+use anyhow::anyhow;
 use ask::Asker;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use muster_check::{
@@ -31,12 +34,14 @@ use muster_core::{
         scheduler::Scheduler,
         workload::Workload,
     },
-    probe::{Level, Probed},
+    probe::{Level, Probed, seconds},
 };
 use muster_report::doctor::{self, Part};
 use muster_session::runtime;
-use std::{collections::BTreeMap, iter, sync::Arc};
+use std::{collections::BTreeMap, iter, sync::Arc, time::Duration};
 
+/// More than all questions may take together.
+const LIMIT: Duration = Duration::from_secs(70);
 /// The exit code if something is wrong.
 const EXIT_ERRORS: u8 = 1;
 
@@ -51,6 +56,12 @@ struct Subject {
 }
 
 pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    // Files, names of hosts and clients of servers are asked by calls that no timer ends.
+    let _guard = watchdog::Watchdog::start(LIMIT, move || {
+        let limit = seconds(LIMIT);
+        terminal.error(&anyhow!("no end after {limit}: a file, a pipe or a file system that was asked last does not answer"));
+        EXIT_ERRORS
+    });
     let Some(subject) = subject(cli, terminal)? else { return Ok(EXIT_USAGE) };
     let places = Places::of(cli);
     let secrets = secrets::of(cli);

@@ -26,10 +26,14 @@ use crate::{
     wiring::{self, Wired, database, owners, secrets},
 };
 use anyhow::{Context, bail};
-use muster_check::cases::test_case::TestCase;
+use muster_check::{
+    cases::test_case::TestCase,
+    selection::adjust::Adjustments,
+    site::{System, quarantine::List},
+};
 use muster_core::{
     case::{CaseName, SessionId},
-    decisions::attempts::Attempts,
+    decisions::{attempts::Attempts, rounds::Policy},
     result::Session,
 };
 use muster_host::owner;
@@ -62,7 +66,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let unfinished = Unfinished::of(cli, row)?;
     let previous = runtime.block_on(PreviousOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
     let previous = previous.ok_or_else(|| owners::still_runs(&unfinished.row))?;
-    unfinished.finish(previous, &runtime, &early, terminal)
+    unfinished.read(&runtime, terminal)?.finish(previous, &runtime, &early)
 }
 
 /// A session that another process has left unfinished.
@@ -98,8 +102,8 @@ impl Unfinished {
         settings::differing(&own, &self.parsed.cli)
     }
 
-    /// Takes it over and finishes it.
-    pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, early: &Early, terminal: Terminal) -> anyhow::Result<u8> {
+    /// Reads the files that it was started with. It is not touched yet.
+    pub fn read(self, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Read> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
         let terminal = Terminal { aside: args::takes_stdout(cli)?, ..terminal };
@@ -114,6 +118,27 @@ impl Unfinished {
         } else {
             cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, &row.session.id, runtime, terminal)?
         };
+        Ok(Read { row, system: selection.system, parsed, policy, adjustments, quarantine, cases, terminal })
+    }
+}
+
+/// A session that another process has left unfinished, with what is left to run.
+pub struct Read {
+    row: SessionRow,
+    parsed: Parsed,
+    system: Arc<System>,
+    policy: Policy,
+    adjustments: Arc<Adjustments>,
+    quarantine: List,
+    cases: Vec<TestCase>,
+    terminal: Terminal,
+}
+
+impl Read {
+    /// Takes it over and finishes it.
+    pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, early: &Early) -> anyhow::Result<u8> {
+        let Self { row, parsed, system, policy, adjustments, quarantine, cases, terminal } = self;
+        let cli = &parsed.cli;
         // Before it is taken over: who then finds it running must find its folders in use, too.
         let folders = session::folders(cli, false)?;
         let places = Places::of(cli);
@@ -129,7 +154,7 @@ impl Unfinished {
         runtime.block_on(end_teardowns(&teardowns, &wired, &store, &row.session.id, terminal))?;
         let continued = Continued {
             cases: &cases,
-            system: &selection.system,
+            system: &system,
             adjustments: &adjustments,
             has_secret: !secrets::of(cli).is_empty(),
             schedulers: &cli.files.schedulers,

@@ -46,26 +46,33 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
         return Ok(Resumed::Nothing);
     };
     let here = env::current_dir();
-    let finished = Unfinished::of(cli, row).and_then(|left| {
-        let ignored = left.ignored(cli);
-        if !ignored.is_empty() {
-            terminal.note(&format!(
-                "note: session {id} continues with the flags of its own command line; these differ here: {}",
-                ignored.join(", ")
-            ));
+    let read = Unfinished::of(cli, row).and_then(|left| Ok((left.ignored(cli), left.read(runtime, terminal)?)));
+    let resumed = match read {
+        Ok((ignored, left)) => {
+            if !ignored.is_empty() {
+                terminal.note(&format!(
+                    "note: session {id} continues with the flags of its own command line; these differ here: {}",
+                    ignored.join(", ")
+                ));
+            }
+            match left.finish(previous, runtime, early) {
+                Err(error) if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) => {
+                    terminal.note(&format!("note: another process has continued session {id} first: a new one starts"));
+                    Ok(Resumed::TakenByOther)
+                }
+                finished => finished.map(Resumed::Finished),
+            }
         }
-        left.finish(previous, runtime, early, terminal)
-    });
+        // Its folder or its files are gone. What the cases are is known without them.
+        Err(error) => {
+            terminal.note(&format!("warning: session {id} cannot be continued: {error:#}: a new one starts"));
+            Ok(Resumed::Nothing)
+        }
+    };
     if let Ok(here) = here {
         env::set_current_dir(here)?;
     }
-    match finished {
-        Err(error) if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) => {
-            terminal.note(&format!("note: another process has continued session {id} first: a new one starts"));
-            Ok(Resumed::TakenByOther)
-        }
-        finished => finished.map(Resumed::Finished),
-    }
+    resumed
 }
 
 /// Removes what abandoned sessions left. The session has its exit code already: a signal only ends the sweep.
