@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     thread::sleep,
     time::{Duration, Instant},
@@ -114,25 +114,39 @@ impl Instance {
             pace: given.pace,
         };
         fs::write(instance.path("user-data"), script(&orders)).unwrap();
-        let programs = instance.programs(given);
-        let shell = programs.join("sh");
-        let status = Command::new(shell)
-            .arg(instance.path("user-data"))
-            .env_clear()
-            .env("PATH", &programs)
-            .env("RFM_ROOT", instance.path("root"))
-            .env("RFM_IMDS", server.imds(given.rank))
-            .env("RFM_CONSOLE", instance.path("console"))
-            .env("RFM_HOOKS", instance.path("hooks"))
-            .env("SHUTDOWN_CALLS", instance.path("shutdown"))
-            .status()
-            .unwrap();
-        assert!(status.success(), "cloud-init is let go");
+        instance.programs(given);
+        instance.start("user-data", server, given.rank);
         instance
     }
 
+    /// Runs a script as cloud-init does.
+    pub(super) fn start(&self, script: &str, server: &Server, rank: u32) {
+        let programs = self.path("bin");
+        let status = Command::new(programs.join("sh"))
+            .arg(self.path(script))
+            .env_clear()
+            .env("PATH", &programs)
+            .env("RFM_ROOT", self.path("root"))
+            .env("RFM_IMDS", server.imds(rank))
+            .env("RFM_CONSOLE", self.path("console"))
+            .env("RFM_HOOKS", self.path("hooks"))
+            .env("SHUTDOWN_CALLS", self.path("shutdown"))
+            .status()
+            .unwrap();
+        assert!(status.success(), "cloud-init is let go");
+    }
+
+    /// Loses power: nothing can clean up after itself.
+    pub(super) fn lose_power(&self) {
+        for process in self.processes() {
+            // It may be gone by itself.
+            let _ = Command::new("kill").args(["-9", &process]).output();
+        }
+        until("all processes are gone", || !self.has_processes());
+    }
+
     /// A folder with the only programs that there are.
-    fn programs(&self, given: Given<'_>) -> PathBuf {
+    fn programs(&self, given: Given<'_>) {
         let folder = self.path("bin");
         fs::create_dir(&folder).unwrap();
         let busybox = which("busybox");
@@ -148,7 +162,6 @@ impl Instance {
         };
         wrapper(given.http, format!("exec {} \"$@\"", client(given.http).display()));
         wrapper("shutdown", "echo \"$*\" >>\"$SHUTDOWN_CALLS\"".to_owned());
-        folder
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -173,14 +186,17 @@ impl Instance {
 
     /// Whether a process works in one of its folders.
     pub(super) fn has_processes(&self) -> bool {
-        let here = fs::canonicalize(self.folder.path()).unwrap();
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        processes.filter_map(|process| fs::read_link(process.path().join("cwd")).ok()).any(|cwd: PathBuf| is_below(&cwd, &here))
+        !self.processes().is_empty()
     }
-}
 
-fn is_below(path: &Path, folder: &Path) -> bool {
-    path.starts_with(folder)
+    /// The numbers of the processes that work in its folders.
+    fn processes(&self) -> Vec<String> {
+        let here = fs::canonicalize(self.folder.path()).unwrap();
+        let works_here =
+            |process: &fs::DirEntry| fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&here));
+        let processes = fs::read_dir("/proc").unwrap().flatten().filter(works_here);
+        processes.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
+    }
 }
 
 /// What an instance has last said of itself.

@@ -230,6 +230,23 @@ fn run_without_boot() -> (Server, Instance) {
 }
 
 #[test]
+fn an_instance_that_boots_a_second_time_sends_what_it_has_and_ends() {
+    if can_play(Shell::Dash, "curl") {
+        let server = Server::start();
+        stage(&server, "echo begun\nexec sleep 600\n", 1);
+        let instance = Instance::boot(&server, Given::default());
+        until("the script runs", || log(&server, 0) == "begun\n");
+        instance.lose_power();
+        assert_eq!(status(&server, 0)["state"], json!("running"), "the last word before");
+        instance.start("hooks/rfm", &server, 0);
+        until("it says so", || status(&server, 0)["state"] == json!("rebooted"));
+        until("it ends", || !instance.has_processes());
+        assert_eq!(log(&server, 0), "begun\n", "nothing is lost or doubled");
+        assert_eq!(instance.shutdowns().last().map(String::as_str), Some("-P +30"));
+    }
+}
+
+#[test]
 fn a_spot_notice_ends_the_script_and_is_told() {
     if can_play(Shell::Dash, "curl") {
         let server = Server::start();
