@@ -143,3 +143,14 @@ fn sessions_are_listed_by_time_night_case_and_outcome() {
         assert_eq!(count(args), line, "{args:?}");
     }
 }
+
+#[test]
+fn of_several_nights_a_cause_is_dated_by_the_night_in_which_it_was_seen_last() {
+    let sandbox = forty_nights();
+    let well_again = r#"UPDATE attempt SET outcome = 'pass', reason = NULL WHERE "case" IN
+        (SELECT c.id FROM "case" c JOIN session s ON s.number = c.session WHERE c.check_name = 'smoke' AND s.night >= 20779)"#;
+    muster_test_database::create(&sandbox.path("r.db"), well_again).expect("forty nights");
+    let causes = asked(&sandbox, &["causes", "2026-11-10..2026-11-24", "-n", "smoke"], 0);
+    assert!(causes.starts_with("Nights of 2026-11-10 to 2026-11-24 on eidf: 1 of 1 case failed"), "{causes}");
+    assert!(causes.contains("first bad night 2026-11-20, last good night 2026-11-19"), "{causes}");
+}

@@ -23,9 +23,11 @@ use std::fmt::Write;
 const NAMED: usize = 5;
 const CHANGES: usize = 8;
 
-/// The failures of a night.
+/// The failures of a night, or of several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NightOfCauses {
+    pub first: NightNumber,
+    /// The last.
     pub night: NightNumber,
     pub systems: Vec<String>,
     pub sessions: usize,
@@ -37,9 +39,13 @@ pub struct NightOfCauses {
 /// A block for each cause, the one with the most cases first.
 pub fn report(night: &NightOfCauses, all: bool, screen: &Screen) -> String {
     let failed: usize = night.causes.iter().map(|(cause, _)| cause.failures.len()).sum();
+    let nights = if night.first == night.night {
+        format!("Night of {}", date(night.night))
+    } else {
+        format!("Nights of {} to {}", date(night.first), date(night.night))
+    };
     let mut text = format!(
-        "Night of {} on {}: {} of {} failed in {}\n",
-        date(night.night),
+        "{nights} on {}: {} of {} failed in {}\n",
         night.systems.join(", "),
         failed,
         counted(night.cases, "case"),

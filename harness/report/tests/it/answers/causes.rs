@@ -62,7 +62,7 @@ fn night() -> NightOfCauses {
         Since { first_bad: Some(NIGHT - 9), last_good: None, changed: vec![] },
     ];
     let causes = group(failures).into_iter().zip(since).collect();
-    NightOfCauses { night: NIGHT, systems: vec!["eidf".into()], sessions: 2, cases: 214, causes }
+    NightOfCauses { first: NIGHT, night: NIGHT, systems: vec!["eidf".into()], sessions: 2, cases: 214, causes }
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
         let asked = Asked::open(cli).await?;
         let sessions = asked.sessions(&selection).await?;
         super::are_placed(&sessions)?;
-        let night = sessions.iter().filter_map(|session| session.night).max().unwrap_or_default();
+        let nights = || sessions.iter().filter_map(|session| session.night);
+        let (first, night) = (nights().min().unwrap_or_default(), nights().max().unwrap_or_default());
         let failures = asked.reader.failures(&sessions, &selection.filters).await?;
         let mut groups = Vec::new();
         for cause in causes::group(failures.failures) {
@@ -36,6 +37,7 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
         }
         let systems: BTreeSet<&str> = sessions.iter().map(|session| session.session.system.as_str()).collect();
         anyhow::Ok(NightOfCauses {
+            first,
             night,
             systems: systems.into_iter().map(str::to_owned).collect(),
             sessions: sessions.len(),
@@ -55,10 +57,12 @@ async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Re
             nights.entry(occurrence.night).or_default().push(occurrence);
         }
     }
+    // Of several nights that are asked about, the group may have been well in the last.
+    let failed = nights.iter().rev().find(|(_, all)| all.iter().any(|one| !one.is_fine)).map_or(night, |(failed, _)| *failed);
     // A night is good if one of the cases ran and was well each time; those of one case lie together.
     let is_good = |of_night: &[Occurrence]| of_night.iter().any(|one| one.is_fine) && !of_night.iter().all(|one| !one.is_fine);
-    let earlier = nights.iter().rev().filter(|(number, _)| **number < night).map(|(number, all)| (*number, is_good(all)));
-    let mut since = causes::since(night, earlier);
+    let earlier = nights.iter().rev().filter(|(number, _)| **number < failed).map(|(number, all)| (*number, is_good(all)));
+    let mut since = causes::since(failed, earlier);
     let good = since.last_good.and_then(|good| nights.get(&good)?.iter().find(|one| one.is_fine));
     let bad = since.first_bad.and_then(|bad| nights.get(&bad)?.iter().find(|one| !one.is_fine));
     if let Some((good, bad)) = good.zip(bad) {
