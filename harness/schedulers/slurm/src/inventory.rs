@@ -2,7 +2,7 @@
 
 use crate::{
     answers::{State, jobs::time},
-    plan::{Handle, NAME, Place, Policy, place_of},
+    plan::{Handle, NAME, Place, place_of},
     poll::Clusters,
 };
 use muster_core::{
@@ -116,12 +116,7 @@ fn found(listed: &Listed, place: &Place, stored: &BTreeMap<Identifier, &Job>) ->
 }
 
 fn unknown(listed: &Listed, place: &Place) -> Handle {
-    Handle {
-        place: place.clone(),
-        name: listed.name.clone(),
-        policy: Policy { place: place.clone(), ..Policy::default() },
-        ..Handle::default()
-    }
+    Handle { place: place.clone(), name: listed.name.clone(), ..Handle::default() }
 }
 
 #[cfg(test)]

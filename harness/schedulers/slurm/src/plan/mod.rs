@@ -85,7 +85,7 @@ impl Handle {
 
 /// Where the jobs of a partition are, by its options.
 pub(crate) fn place_of(options: &Value) -> Place {
-    Options::read(options).map(|options| options.policy.place).unwrap_or_default()
+    Options::read(options).map(|options| options.place).unwrap_or_default()
 }
 
 /// A workload as a job.
@@ -105,7 +105,7 @@ pub(crate) fn with_header(workload: &Workload) -> Result<(Job, Header), Vec<Diag
     let minutes = workload.limits.run.map(|limit| limit.as_secs().div_ceil(60).max(1));
     let header = script::header(workload, &options, &name, minutes)?;
     let handle = Handle {
-        place: options.policy.place.clone(),
+        place: options.place,
         script: script::script(&header, workload, text),
         name,
         staging: workload.staging.clone().map(absolute),

@@ -172,6 +172,7 @@ pub(super) struct Options {
     pub verbatim: Vec<String>,
     pub node: Option<String>,
     pub use_nodes_option: bool,
+    pub place: Place,
     pub policy: Policy,
 }
 
@@ -190,7 +191,8 @@ pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
 
 fn look_at(options: &Value) -> (Options, Vec<WrongOption>) {
     let mut reader = Reader { options, wrong: Vec::new() };
-    let mut read = Options { policy: reader.policy(), node: reader.text(NODE), ..Options::default() };
+    let (place, policy) = reader.policy();
+    let mut read = Options { place, policy, node: reader.text(NODE), ..Options::default() };
     read.use_nodes_option = options["use_nodes_option"].as_bool().unwrap_or_default();
     if let Some(limit) = reader.duration("job_submit_timeout", &options["job_submit_timeout"]) {
         if limit > SUBMIT_LIMIT {
@@ -291,14 +293,14 @@ impl Reader<'_> {
         parse_duration(&text).map_err(|error| self.refuse(name, &error.clone(), "write a duration: `10s`")).ok()
     }
 
-    fn policy(&mut self) -> Policy {
-        let mut policy = Policy::default();
+    fn policy(&mut self) -> (Place, Policy) {
+        let (mut place, mut policy) = (Place::default(), Policy::default());
         let own = &self.options["policy"];
         let Some(map) = own.as_object() else {
             if !own.is_null() {
                 self.refuse("policy", "it is a map", "write `policy: { poll_max: 10s }`");
             }
-            return policy;
+            return (place, policy);
         };
         for key in map.keys().filter(|key| !POLICY.contains(&key.as_str())) {
             let hint = did_you_mean(key, POLICY).unwrap_or_else(|| format!("its keys are {}", POLICY.join(", ")));
@@ -320,12 +322,12 @@ impl Reader<'_> {
             _ => self.refuse("policy", "`requeue` is true or false", "write `requeue: true`"),
         }
         policy.never = self.list("policy", &own["never"]);
-        policy.place = Place { via: self.list("policy", &own["via"]), cluster: None };
+        place.via = self.list("policy", &own["via"]);
         match &own["cluster"] {
             Value::Null => {}
-            Value::String(name) => policy.place.cluster = Some(name.clone()),
+            Value::String(name) => place.cluster = Some(name.clone()),
             _ => self.refuse("policy", "`cluster` is a name", "write a name of `sacctmgr show cluster`"),
         }
-        policy
+        (place, policy)
     }
 }

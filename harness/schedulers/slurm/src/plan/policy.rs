@@ -16,8 +16,6 @@ pub(crate) struct Place {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Policy {
-    #[serde(default)]
-    pub place: Place,
     /// The pause between two looks at the queue after something has changed.
     pub poll_min: Duration,
     /// The longest pause while nothing changes and something runs.
@@ -43,7 +41,6 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            place: Place::default(),
             poll_min: Duration::from_secs(1),
             poll_max: Duration::from_secs(10),
             file_latency: Duration::from_mins(1),
