@@ -28,7 +28,8 @@ pub fn settings(command: &clap::Command, path: &str, text: &str, color: bool) ->
     let parsed = yaml::parse(file, text);
     let (mut found, mut mistakes) = (Vec::new(), parsed.diagnostics);
     for document in parsed.documents.iter().filter(|document| !document.is_null()) {
-        if !matches!(&*document.kind, Kind::Map(_)) {
+        // What cannot be read was reported.
+        if !matches!(&*document.kind, Kind::Map(_)) && mistakes.is_empty() {
             let message = format!("settings are a mapping, found {}", document.what());
             mistakes.push(Diagnostic::error(document.place(), message).hint("write `max-retries: 2`, for instance"));
         }
@@ -158,6 +159,15 @@ mod tests {
             assert_eq!(read(&format!("{long}: ~/x")), words, "{long}");
         }
         assert_eq!(read("tag: ~/x"), Ok(vec!["muster.yaml:1:1 --tag=~/x".to_owned()]));
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_one_mistake() {
+        for text in ["checkpath: checks/\n system: loc", "a: [1", "a: b: c", "a: 'b", "a:\n\tb: c"] {
+            let said = read(text).expect_err(text);
+            assert_eq!(said.matches("error: ").count(), 1, "{said}");
+            assert!(!said.contains("settings are a mapping"), "{said}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ partitions:
     environs: [default]
     sched_options: { region: eu-west-1, bucket: s3://bench, subnets: [subnet-0a1b2c3d] }
   - { name: slurm, scheduler: slurm, environs: [default] }
+  - { name: squeue, scheduler: squeue, environs: [default] }
   - { name: fake, scheduler: fake, environs: [default] }
 environments: [{ name: default }]
 ";
@@ -27,7 +28,7 @@ fn ok(ended: &Ended) -> &str {
 fn a_new_check_loads_lists_is_in_order_and_passes_at_once() {
     let sandbox = Sandbox::new();
     sandbox.write("site-config/all.yaml", SITE);
-    for scheduler in ["local", "k8s", "ipu", "ec2", "slurm", "fake"] {
+    for scheduler in ["local", "k8s", "ipu", "ec2", "slurm", "squeue", "fake"] {
         ok(&sandbox.muster(&["check", "new", "--scheduler", scheduler, &format!("checks/my-{scheduler}")]));
         let path = format!("checks/my-{scheduler}/my-{scheduler}.check.yaml");
         let list = sandbox.muster(&["-c", &path, "--system", "all", "-l=C"]);

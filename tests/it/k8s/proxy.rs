@@ -90,3 +90,11 @@ fn what_is_no_proxy_is_a_mistake_of_the_kubeconfig() {
     let reported = "context fake cannot be used: proxy-url is an address of `ftp`: use http, https or socks5";
     assert!(ended.stdout.contains(reported) && !ended.stdout.contains("secret"), "{}{}", ended.stdout, ended.stderr);
 }
+
+#[test]
+fn an_address_of_a_server_without_a_scheme_is_a_mistake_of_the_kubeconfig() {
+    let ended = Ground::new().run("api.test:8001", None, &[]);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("has no scheme: write https://"), "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+}

@@ -3,7 +3,7 @@
 use crate::{args::NewArgs, commands::new_files, terminal::Terminal};
 use anyhow::{Context, bail};
 use muster_check::site::file as site_file;
-use muster_core::job::descriptor::Schedulers;
+use muster_core::job::descriptor::{NamedScheduler, Schedulers};
 use muster_text::shell::quote;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,10 @@ pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyho
 
 /// What is the same for all, around what is the scheduler's own.
 pub fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
-    let starters = schedulers.all().iter().flat_map(|descriptor| descriptor.starters);
-    let own = starters.filter(|(name, _)| *name == scheduler).map(|(_, text)| *text);
+    let descriptor = schedulers.find(scheduler).map(NamedScheduler::descriptor);
+    let starters = descriptor.map_or(&[][..], |descriptor| descriptor.starters);
+    // A further name of a scheduler has its own starter, or that of the scheduler.
+    let own = starters.iter().find(|(name, _)| *name == scheduler).or_else(|| starters.first()).map(|(_, text)| *text);
     [include_str!("starters/head.yaml")].into_iter().chain(own).chain([include_str!("starters/tail.yaml")]).collect()
 }
 

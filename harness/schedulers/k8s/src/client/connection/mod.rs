@@ -48,6 +48,12 @@ pub(in crate::client) async fn config(place: &ClusterPlace) -> Result<Config, Co
         None => (Config::incluster().map_err(|error| ConnectError::NotInCluster(error.to_string()))?, None),
     };
     let unusable = |why| ConnectError::Unusable { context: name(place).to_owned(), why };
+    // The client panics at it.
+    if config.cluster_url.scheme().is_none() {
+        let why =
+            format!("the address of its server, `{}`, has no scheme: write https://.. in the kubeconfig", config.cluster_url);
+        return Err(unusable(why));
+    }
     config.proxy_url = proxy(&config.cluster_url, proxy_url.as_deref(), |name| env::var(name).ok()).map_err(unusable)?;
     Ok(config)
 }
