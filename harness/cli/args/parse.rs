@@ -275,7 +275,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
 ];
 
 /// What `-h` shows: a page. `--help` has the rest.
-const ON_THE_PAGE: [&str; 17] = [
+const ON_THE_PAGE: [&str; 16] = [
     "run",
     "list",
     "list_detailed",
@@ -286,7 +286,6 @@ const ON_THE_PAGE: [&str; 17] = [
     "setvar",
     "name",
     "tag",
-    "filter_expr",
     "max_retries",
     "distribute",
     "performance_report",

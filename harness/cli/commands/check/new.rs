@@ -27,9 +27,10 @@ pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyho
 pub fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
     let descriptor = schedulers.find(scheduler).map(NamedScheduler::descriptor);
     let starters = descriptor.map_or(&[][..], |descriptor| descriptor.starters);
-    // A further name of a scheduler has its own starter, or that of the scheduler.
-    let own = starters.iter().find(|(name, _)| *name == scheduler).or_else(|| starters.first()).map(|(_, text)| *text);
-    [include_str!("starters/head.yaml")].into_iter().chain(own).chain([include_str!("starters/tail.yaml")]).collect()
+    // A further name of a scheduler has its own starter, or the scheduler's, for partitions of that name.
+    let own = starters.iter().find(|(name, _)| *name == scheduler).or_else(|| starters.first());
+    let own = own.map(|(name, text)| text.replace(&format!("%scheduler={name}"), &format!("%scheduler={scheduler}")));
+    [include_str!("starters/head.yaml"), &own.unwrap_or_default(), include_str!("starters/tail.yaml")].concat()
 }
 
 /// The name of a YAML file without its ending.
