@@ -48,6 +48,12 @@ impl Probed {
     pub fn error(topic: &'static str, what: impl Into<String>, hint: Option<String>) -> Self {
         Self { topic, level: Level::Error, what: what.into(), hint }
     }
+
+    /// The same, and no worse than this.
+    #[must_use]
+    pub fn at_most(self, level: Level) -> Self {
+        Self { level: self.level.min(level), ..self }
+    }
 }
 
 /// A question. It changes nothing, and may be dropped at any point.

@@ -144,11 +144,11 @@ fn judged(place: Probed, opened: Result<(), StoreError>, writable: io::Result<()
     match (opened, writable) {
         (Err(StoreError::Missing { .. }), _) => Probed { what: format!("{}, not made yet", place.what), ..place },
         // A run brings it up to date.
-        (Err(error @ StoreError::OlderSchema { .. }), _) => Probed::warning("database", chain(&error), None),
-        (Err(error), _) => Probed::error("database", chain(&error), elsewhere()),
-        (Ok(()), Err(error)) => {
+        (Err(error @ StoreError::OlderSchema { .. }), Ok(())) => Probed::warning("database", chain(&error), None),
+        (Ok(()) | Err(StoreError::OlderSchema { .. }), Err(error)) => {
             Probed::error("database", format!("{}, but it cannot be written: {error}", place.what), elsewhere())
         }
+        (Err(error), _) => Probed::error("database", chain(&error), elsewhere()),
         (Ok(()), Ok(())) => place,
     }
 }

@@ -13,18 +13,31 @@ use futures_util::future::join_all;
 use muster_core::{
     error::{Class, SchedulerError, chain},
     job::inventory::Examined,
-    probe::{self, Probe, Probed},
+    probe::{self, Level, Probe, Probed},
 };
 use muster_host::clock;
-use muster_text::time::Timestamp;
+use muster_text::{Value, time::Timestamp};
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
+use tokio::time::timeout;
 
-/// The clusters that have answered, each with the partitions that jobs name: none is the default one.
-type Reached = BTreeMap<Place, BTreeSet<Option<String>>>;
+/// Sessions do without accounting: it is given up before the question is.
+const ACCOUNTING_LIMIT: Duration = Duration::from_secs(8);
+
+/// The clusters that have answered.
+type Reached = BTreeMap<Place, Known>;
+
+/// What is known of a cluster.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// The partitions that jobs name: none is the default one.
+    named: BTreeSet<Option<String>>,
+    has_accounting: bool,
+}
 
 /// `preflight`: what that finds, if it is asked.
 pub(crate) fn questions<'a>(
@@ -33,20 +46,26 @@ pub(crate) fn questions<'a>(
     preflight: impl Future<Output = Vec<Probed>> + Send + 'a,
 ) -> Vec<Probe<'a>> {
     let reached = Arc::new(Mutex::new(Reached::new()));
-    let (first, second, third) = (Arc::clone(&reached), Arc::clone(&reached), reached);
+    let [first, second, third, fourth] = [(); 4].map(|()| Arc::clone(&reached));
     vec![
         Probe::new("slurmctld", async move {
             let (found, reached) = contact(clusters, examined).await;
             *first.lock() = reached;
             found
         }),
-        Probe::new("partitions", async move {
+        Probe::new("accounting", async move {
             let reached = second.lock().clone();
-            let asked = reached.into_iter().map(|(place, names)| async move { partitions(&clusters.at(&place), &names).await });
+            let asked = reached.into_iter().map(|(place, known)| async move { accounting(&clusters.at(&place), &known).await });
+            join_all(asked).await
+        }),
+        Probe::new("partitions", async move {
+            let reached = third.lock().clone();
+            let asked =
+                reached.into_iter().map(|(place, known)| async move { partitions(&clusters.at(&place), &known.named).await });
             join_all(asked).await.concat()
         }),
         Probe::new("cases", async move {
-            let has_answered = !third.lock().is_empty();
+            let has_answered = !fourth.lock().is_empty();
             if has_answered { preflight.await } else { Vec::new() }
         }),
     ]
@@ -57,22 +76,22 @@ async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, R
     let mut places = Reached::new();
     for job in examined.workloads.all().filter_map(|workload| planned(&workload).ok()) {
         if let Ok(handle) = Handle::of(&job) {
-            places.entry(handle.place.clone()).or_default().insert(handle.partition.clone());
+            places.entry(handle.place.clone()).or_default().named.insert(handle.partition.clone());
         }
     }
     if places.is_empty() {
-        places.insert(Place::default(), BTreeSet::new());
+        let of_site = examined.options.get("partition").and_then(Value::as_str).map(|name| Some(name.to_owned()));
+        places.insert(Place::default(), Known { named: of_site.into_iter().collect(), has_accounting: false });
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
-    for (place, names) in places {
+    for (place, known) in places {
         let cluster = clusters.at(&place);
         match cluster.answer("scontrol", &["show", "config"]).await {
             Ok(text) => {
                 let about = about(&text);
                 found.push(Probed::fine("slurmctld", title(&about)));
                 found.push(skew(about.now, clock::now()));
-                found.push(accounting(&cluster, config(&text).accounting).await);
-                reached.insert(place, names);
+                reached.insert(place, Known { has_accounting: config(&text).accounting, ..known });
             }
             Err(error) => found.push(away(&error)),
         }
@@ -104,18 +123,19 @@ fn skew(there: Option<Timestamp>, here: Timestamp) -> Probed {
     probe::clock(ahead, "slurmctld", "credentials")
 }
 
-async fn accounting(cluster: &Cluster, is_on: bool) -> Probed {
-    if !is_on {
+async fn accounting(cluster: &Cluster, known: &Known) -> Probed {
+    if !known.has_accounting {
         return Probed::fine("accounting", "off: how a job has ended is read from its exit file, and from squeue");
     }
     // Of no job: whether it answers.
-    match cluster.answer("sacct", &["-n", "-X", "-P", "-o", "JobID", "--name", "rfm-doctor"]).await {
-        Ok(_) => Probed::fine("accounting", "sacct answers"),
-        Err(error) => {
-            let hint = "cases run, and less is known of jobs that leave no exit file: look at slurmdbd";
-            Probed::warning("accounting", chain(&error), Some(hint.to_owned()))
-        }
-    }
+    let answer = cluster.answer("sacct", &["-n", "-X", "-P", "-o", "JobID", "--name", "rfm-doctor"]);
+    let why = match timeout(ACCOUNTING_LIMIT, answer).await {
+        Ok(Ok(_)) => return Probed::fine("accounting", "sacct answers"),
+        Ok(Err(error)) => chain(&error),
+        Err(_) => format!("sacct has not answered for {}", probe::seconds(ACCOUNTING_LIMIT)),
+    };
+    let hint = "cases run, and less is known of jobs that leave no exit file: look at slurmdbd";
+    Probed::warning("accounting", why, Some(hint.to_owned()))
 }
 
 /// The partitions that jobs name, or all of them if there is no job.
@@ -135,7 +155,11 @@ async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<
     let mut found = Vec::new();
     for partition in all.iter().filter(|partition| is_named(partition)) {
         found.push(match cluster.nodes(Some(&partition.name)).await {
-            Ok(nodes) => takes_jobs(partition, &nodes),
+            // No case needs a partition that nobody names.
+            Ok(nodes) => {
+                let found = takes_jobs(partition, &nodes);
+                if names.is_empty() { found.at_most(Level::Warning) } else { found }
+            }
             Err(error) => Probed::warning("partition", format!("{}: {}", partition.name, chain(&error)), None),
         });
     }
