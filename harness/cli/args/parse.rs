@@ -341,12 +341,13 @@ pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Variables that are not flags: the log filter, and those of the tests, the gate and the benchmarks of this repository.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "MUSTER_LOG",
     "MUSTER_UPDATE",
     "MUSTER_CI_",
     "MUSTER_BENCH",
     "MUSTER_CLUSTER",
+    "MUSTER_EC2",
     "MUSTER_POSTGRES",
     "MUSTER_SLURM",
     "MUSTER_TEST_KUBECONFIG",

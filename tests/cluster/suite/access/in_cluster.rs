@@ -79,10 +79,11 @@ pub(crate) fn a_night_within_the_cluster_leaves_its_results_and_its_exit_code() 
     kubectl(&["delete", "persistentvolume", &sandbox.namespace, "--wait=false"]);
 }
 
-/// The last document of the file alone: claims cannot be replaced.
+/// The `CronJob` of the nights alone: claims cannot be replaced.
 fn cronjob_alone(sandbox: &Sandbox) -> String {
     let text = sandbox.read("cronjob.yaml");
-    sandbox.write("cronjob.yaml", text.rsplit("\n---\n").next().unwrap_or_default());
+    let is_night = |document: &&str| document.contains("kind: CronJob\n") && document.contains("{ name: muster, ");
+    sandbox.write("cronjob.yaml", text.split("\n---\n").find(is_night).expect("the CronJob"));
     sandbox.path("cronjob.yaml").to_string_lossy().into_owned()
 }
 
