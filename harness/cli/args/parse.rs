@@ -512,6 +512,11 @@ mod tests {
             unknown_variables(names.into_iter().map(str::to_owned)),
             ["unknown variable MUSTER_TGA: did you mean MUSTER_TAG?", "unknown variable MUSTER_XYZZY"]
         );
+        // What the gate sets for the tests is set for the program, too.
+        let gate = include_str!("../../../.ci/run").split(|c: char| !c.is_ascii_uppercase() && !c.is_ascii_digit() && c != '_');
+        let of_gate: Vec<String> = gate.filter(|word| word.starts_with("MUSTER_")).map(str::to_owned).collect();
+        assert!(of_gate.len() > 3, "{of_gate:?}");
+        assert_eq!(unknown_variables(of_gate.into_iter()), [""; 0]);
     }
 
     #[test]
