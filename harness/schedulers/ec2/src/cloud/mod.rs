@@ -1,0 +1,186 @@
+//! What is asked of Amazon: the calls of EC2, S3, SSM and STS that this scheduler needs, and no other, with small types of its own.
+//! Decisions and tests see only this; the wire is behind it.
+
+use crate::plan::Place;
+use futures_util::future::BoxFuture;
+use muster_text::{Value, time::Timestamp};
+
+/// A call. It is sent once more where nothing can have happened twice, but `run_instances` never: what follows from its refusal is
+/// decided by `decide::offer`.
+pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, CloudError>>;
+
+/// One region of an account. One instance for all jobs of a session there.
+pub(crate) trait Cloud: Send + Sync {
+    fn place(&self) -> &Place;
+
+    /// The number of the account: STS, `GetCallerIdentity`.
+    fn account(&self) -> Call<'_, String>;
+
+    /// When the credentials end, if they do: no presigned address works longer.
+    fn credentials_end(&self) -> Call<'_, Option<Timestamp>>;
+
+    // EC2: what is there.
+    fn images<'a>(&'a self, which: &'a Images) -> Call<'a, Vec<Image>>;
+    fn instance_types<'a>(&'a self, names: &'a [String]) -> Call<'a, Vec<InstanceType>>;
+    /// Which type each zone offers: pairs of type and zone.
+    fn offerings<'a>(&'a self, types: &'a [String]) -> Call<'a, Vec<(String, String)>>;
+    fn subnets<'a>(&'a self, ids: &'a [String]) -> Call<'a, Vec<Subnet>>;
+    /// The value of a parameter of the Systems Manager.
+    fn parameter<'a>(&'a self, name: &'a str) -> Call<'a, String>;
+
+    // EC2: instances.
+    /// `request` as `plan::request` has it. Sent once.
+    fn run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, Vec<Instance>>;
+    /// The same with `DryRun`: nothing is created, and what is refused is what the rights do not allow.
+    fn try_run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, ()>;
+    /// All pages, of all states that EC2 still lists.
+    fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>>;
+    /// Ends them without waiting for their own shutdown. Those that are gone are fine.
+    fn terminate<'a>(&'a self, ids: &'a [String]) -> Call<'a, ()>;
+    /// What an instance has written to its console. `latest`: all of it, which only the Nitro hypervisor has while it runs.
+    fn console<'a>(&'a self, id: &'a str, latest: bool) -> Call<'a, String>;
+    /// Sets a tag on instances.
+    fn tag<'a>(&'a self, ids: &'a [String], tag: (&'a str, &'a str)) -> Call<'a, ()>;
+
+    // EC2: what a job has beside its instances. Deleting what is gone is fine.
+    /// A group whose members may say everything to each other, and nobody else to them. Returns its id. One with this name and tags
+    /// that is there already is taken.
+    fn create_security_group<'a>(&'a self, name: &'a str, vpc: &'a str, tags: &'a Tags) -> Call<'a, String>;
+    fn security_groups<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Thing>>;
+    fn delete_security_group<'a>(&'a self, id: &'a str) -> Call<'a, ()>;
+    /// With the strategy `cluster`. One with this name that is there already is taken.
+    fn create_placement_group<'a>(&'a self, name: &'a str, tags: &'a Tags) -> Call<'a, ()>;
+    fn placement_groups<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Thing>>;
+    fn delete_placement_group<'a>(&'a self, name: &'a str) -> Call<'a, ()>;
+    /// Volumes that no instance uses.
+    fn free_volumes<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Thing>>;
+    fn delete_volume<'a>(&'a self, id: &'a str) -> Call<'a, ()>;
+
+    // S3.
+    fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> Call<'a, ()>;
+    /// An object from an offset on. `None`: there is none.
+    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>>;
+    /// All pages, in the order of the keys.
+    fn objects<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> Call<'a, Vec<Object>>;
+    fn delete<'a>(&'a self, bucket: &'a str, keys: &'a [String]) -> Call<'a, ()>;
+    /// Addresses that who has them may use until `until`, of the same order as the keys.
+    fn presign<'a>(&'a self, bucket: &'a str, wanted: &'a [(Method, String)], until: Timestamp) -> Call<'a, Vec<String>>;
+}
+
+/// What a presigned address is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Put,
+}
+
+/// A filter of EC2: a name, `tag:rfm-session`, and the values of which one has to be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub name: String,
+    pub values: Vec<String>,
+}
+
+pub(crate) type Tags = std::collections::BTreeMap<String, String>;
+
+/// Which images are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Images {
+    Id(String),
+    Named { owner: String, name: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub id: String,
+    pub name: String,
+    /// `available`, or why it cannot be used.
+    pub state: String,
+    /// `x86_64`, `arm64`.
+    pub architecture: String,
+    pub is_on_ebs: bool,
+    pub root_device: String,
+    /// The size of the snapshot of its root.
+    pub root_gib: u32,
+    /// RFC 3339, as EC2 writes it: the greatest is the newest.
+    pub created: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InstanceType {
+    pub name: String,
+    pub architectures: Vec<String>,
+    pub vcpus: u32,
+    /// Physical cores.
+    pub cores: u32,
+    pub gpus: u32,
+    pub network_cards: u32,
+    pub has_efa: bool,
+    pub is_nitro: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subnet {
+    pub id: String,
+    pub zone: String,
+    pub vpc: String,
+    pub free_addresses: u32,
+}
+
+/// An instance as EC2 lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub id: String,
+    /// Its rank: the position within its request.
+    pub index: u32,
+    /// `pending`, `running`, `shutting-down`, `terminated`, `stopping`, `stopped`.
+    pub state: String,
+    /// `StateReason`: code and message.
+    pub reason: Option<(String, String)>,
+    pub instance_type: String,
+    pub zone: String,
+    pub image: String,
+    pub private_ip: Option<String>,
+    pub launched: Option<Timestamp>,
+    pub is_spot: bool,
+    pub token: String,
+    pub tags: Tags,
+}
+
+/// What else a job has created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Thing {
+    /// Its id; of a placement group its name.
+    pub id: String,
+    pub tags: Tags,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub key: String,
+    pub size: u64,
+    /// It changes with the content.
+    pub etag: String,
+}
+
+/// Why a call gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CloudError {
+    #[error("{service} refuses {action}: {code}: {message}{}", request_id.as_deref().map(|id| format!(" (request {id})")).unwrap_or_default())]
+    Refused {
+        service: &'static str,
+        action: String,
+        code: String,
+        message: String,
+        /// Of HTTP.
+        status: u16,
+        request_id: Option<String>,
+    },
+    /// No connection, a connection that broke, or no answer in time: whether the call has had an effect is not known.
+    #[error("{service} does not answer {action}: {why}")]
+    Unreached { service: &'static str, action: String, why: String },
+    #[error("the answer of {service} to {action} cannot be read: {why}")]
+    Unread { service: &'static str, action: String, why: String },
+    #[error("no AWS credentials found in the environment, the profile or the instance role")]
+    NoCredentials,
+}
