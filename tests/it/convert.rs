@@ -79,7 +79,7 @@ fn folders_keep_their_shape_and_files_without_checks_are_reported() {
         converted.stderr
     );
     let nothing = sandbox.muster(&["convert", "suite/tool.py"]);
-    assert!(nothing.stderr.contains("neither tests of ReFrame"), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("neither tests nor a site configuration of ReFrame"), "{}", nothing.stderr);
     assert_eq!(sandbox.muster(&["convert", "missing.py"]).code, Some(2));
 }
 
@@ -246,5 +246,21 @@ fn what_the_converter_does_not_see_is_as_the_page_says() {
         assert_eq!(ended.code, Some(code), "{text}\n{}{}", ended.stdout, ended.stderr);
         assert!(line.is_empty() || ended.stdout.lines().any(|shown| shown.starts_with(line)), "{line}\n{}", ended.stdout);
         assert!(ended.stderr.trim_end().ends_with("; not checked against ReFrame"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_descriptor_of_anubis_becomes_a_check_that_loads_and_shows_its_pod() {
+    let sandbox = Sandbox::new();
+    let site = "name: c\npartitions:\n  - { name: p, scheduler: k8s, environs: [e] }\nenvironments: [{ name: e }]\n";
+    let pods = fs::read_to_string(testdata("anubis/pods.toml")).expect("a descriptor");
+    sandbox.write("pods.toml", &pods).write("site.yaml", site);
+    let converted = sandbox.muster(&["convert", "pods.toml"]);
+    assert_eq!((converted.code, &*converted.stdout), (Some(1), "pods.check.yaml\n"), "{}", converted.stderr);
+    assert!(converted.stderr.trim_end().ends_with("; not checked against Anubis"), "{}", converted.stderr);
+    let shown = sandbox.muster(&["-C", "site.yaml", "--system", "c", "-c", "pods.check.yaml", "--dry-run"]);
+    assert_eq!(shown.code, Some(0), "{}{}", shown.stdout, shown.stderr);
+    for part in ["node.kubernetes.io/instance-type: p3.8xlarge", "privileged: true", "mountPath: /dev/shm"] {
+        assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
     }
 }

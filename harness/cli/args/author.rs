@@ -116,7 +116,7 @@ impl InitArgs {
     after_help = "Exit codes: 0 everything was converted; 1 something was not, and is listed (the files are still written); 2 wrong usage."
 )]
 pub struct ConvertArgs {
-    /// A file of checks or a site configuration, or a folder that is searched for *.py [repeatable]
+    /// A file of checks or a site configuration, a descriptor of Anubis (*.toml), or a folder that is searched for *.py [repeatable]
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Write the files into this folder; `-` prints them [default: beside their sources]

@@ -206,7 +206,7 @@ pub enum Command {
     ///
     /// To read it: `muster man | man -l -`
     Man,
-    /// Convert ReFrame's checks and site files to YAML
+    /// Convert checks of ReFrame and Anubis, and site files, to YAML
     ///
     /// Lists what could not be converted.
     Convert(ConvertArgs),

@@ -29,10 +29,10 @@ pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) 
         terminal.note(&refusal.to_string());
     }
     if !args.check && conversion.outputs.is_empty() {
-        terminal.note("note: these files contain neither tests of ReFrame nor a site configuration");
+        terminal.note("note: these files contain neither tests nor a site configuration of ReFrame, nor a descriptor of Anubis");
     }
     let is_missing = conversion.refusals.iter().any(|refusal| refusal.level.is_missing());
-    terminal.note(&summary(&conversion));
+    terminal.note(&summary(&conversion, &files));
     // A converted text that is lost matters more than a line that was not converted.
     Ok(if is_missing && !terminal::has_lost_output() { EXIT_REFUSED } else { 0 })
 }
@@ -61,7 +61,7 @@ fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     }
     if files.is_empty() {
         bail!(
-            "there is no Python file in {}",
+            "there is no Python file in {}; name descriptors of Anubis (*.toml) one by one",
             paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
         );
     }
@@ -121,9 +121,16 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
     Ok(())
 }
 
-fn summary(conversion: &Conversion) -> String {
+fn summary(conversion: &Conversion, files: &[Found]) -> String {
+    let is_descriptor = |file: &Found| file.path.extension().is_some_and(|extension| extension == "toml");
+    let descriptors = files.iter().filter(|file| is_descriptor(file)).count();
+    let origin = match descriptors {
+        0 => "ReFrame",
+        _ if descriptors == files.len() => "Anubis",
+        _ => "ReFrame and Anubis",
+    };
     let count = |missing| conversion.refusals.iter().filter(|refusal| refusal.level.is_missing() == missing).count();
     let checks: usize = conversion.outputs.iter().map(|output| output.checks).sum();
     let (missing, notes) = (count(true), count(false));
-    format!("{checks} check(s) converted; {missing} line(s) not converted, {notes} note(s); not checked against ReFrame")
+    format!("{checks} check(s) converted; {missing} line(s) not converted, {notes} note(s); not checked against {origin}")
 }

@@ -1,4 +1,4 @@
-//! ReFrame's checks and site configurations, written in Python, as Muster's YAML.
+//! ReFrame's checks and site configurations, written in Python, and Anubis' benchmark descriptors as Muster's YAML.
 //!
 //! ```text
 //! Python -python-> tree -world-> classes -reading, interp-> Value: a constant, or how Muster computes it
@@ -7,6 +7,7 @@
 //! The converter runs nothing and guesses nothing: what it does not understand is refused with its line, and whatever
 //! depends on that is left out. It reads no files either; [`Manifests`] hands it what a check would open.
 
+mod anubis;
 mod build;
 mod check;
 mod extends;
@@ -69,7 +70,7 @@ pub struct Conversion {
 pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Schedulers) -> Conversion {
     let mut world = World::default();
     let mut refusals = Vec::new();
-    for source in sources.iter().filter(|source| !is_yaml(&source.path)) {
+    for source in sources.iter().filter(|source| !is_yaml(&source.path) && !anubis::is_descriptor(&source.path)) {
         let module = python::parse(&source.text);
         let file = File::new(source.path.clone(), &source.text, module, source.has_src);
         for (line, why) in &file.module.errors {
@@ -125,6 +126,8 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Sched
     for source in sources.iter().filter(|source| is_yaml(&source.path)) {
         outputs.extend(yaml_sites(source, schedulers, &mut refusals));
     }
+    let descriptors = sources.iter().filter(|source| anubis::is_descriptor(&source.path));
+    outputs.extend(descriptors.filter_map(|source| anubis::convert(source, &mut refusals)));
     refusals.sort_by(|left, right| {
         (&left.file, left.line, left.level, &left.why).cmp(&(&right.file, right.line, right.level, &right.why))
     });
@@ -185,13 +188,14 @@ fn check_output(at: usize, file: &File, documents: &[Document]) -> Option<Output
     let own: Vec<&Document> = documents.iter().filter(|document| document.id.0 == at).collect();
     let is_listed = |document: &&&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
     let checks = own.iter().filter(is_listed).count();
-    let texts: Vec<String> = own.iter().map(|document| yaml::emit::document(&document.comments, &document.entries)).collect();
+    let texts: Vec<String> =
+        own.iter().map(|document| yaml::emit::document("ReFrame", &document.comments, &document.entries)).collect();
     let name = format!("{}.check.yaml", file.stem());
     (!own.is_empty()).then(|| Output { source: file.path.clone(), name, text: texts.join("---\n"), checks })
 }
 
 fn site_output(source: &str, site: &site::Site) -> Output {
-    let text = yaml::emit::document(&[], &site.entries);
+    let text = yaml::emit::document("ReFrame", &[], &site.entries);
     Output { source: source.to_owned(), name: format!("{}.yaml", site.name), text, checks: 0 }
 }
 

@@ -23,11 +23,11 @@ impl Manifests for Beside {
     }
 }
 
-/// The Python files of a folder, by name.
+/// The files of a folder that are converted, by name.
 fn sources(folder: &str) -> Vec<Source> {
     let entries = fs::read_dir(testdata(folder)).expect("testdata");
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "py" || extension == "toml"));
     paths.sort();
     let source = |path: &PathBuf| Source {
         path: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -166,6 +166,12 @@ fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
         let conversion = convert(&[source(text)], &Beside(PathBuf::new()));
         assert!(conversion.outputs.is_empty() && shown(&conversion).contains(refusal), "{}", shown(&conversion));
     }
+}
+
+#[test]
+fn every_key_of_a_descriptor_of_anubis_is_in_the_check_or_listed() {
+    let conversion = convert(&sources("anubis"), &Beside(testdata("anubis")));
+    insta::assert_snapshot!("anubis", shown(&conversion));
 }
 
 #[test]

@@ -12,11 +12,11 @@ const WIDTH: usize = 120;
 /// Keys whose entries are a line each.
 const LINES: [&str; 6] = ["perf_variables", "reference", "with", "processor", "values", "fixtures"];
 
-/// A document: what is missing from it as comments, then the entries.
-pub(crate) fn document(comments: &[String], entries: &[(String, Value)]) -> String {
+/// A document: what of its `origin` is missing from it as comments, then the entries.
+pub(crate) fn document(origin: &str, comments: &[String], entries: &[(String, Value)]) -> String {
     let mut text = String::new();
     if !comments.is_empty() {
-        text.push_str("# Not carried over from ReFrame:\n");
+        let _ = writeln!(text, "# Not carried over from {origin}:");
         for comment in comments {
             let _ = writeln!(text, "#   {comment}");
         }
