@@ -1,6 +1,15 @@
 //! What is asked of Amazon: the calls of EC2, S3, SSM and STS that this scheduler needs, and no other, with small types of its own.
 //! Decisions and tests see only this; the wire is behind it.
 
+pub(crate) mod action;
+
+#[cfg(test)]
+pub(crate) mod contract;
+#[cfg(test)]
+pub(crate) mod fake;
+#[cfg(test)]
+mod tests;
+
 use crate::plan::Place;
 use futures_util::future::BoxFuture;
 use muster_text::{Value, time::Timestamp};
@@ -20,10 +29,13 @@ pub(crate) trait Cloud: Send + Sync {
     fn credentials_end(&self) -> Call<'_, Option<Timestamp>>;
 
     // EC2: what is there.
+    /// None if there is no such image, or it is not shared with this account.
     fn images<'a>(&'a self, which: &'a Images) -> Call<'a, Vec<Image>>;
+    /// Those that do not exist are left out.
     fn instance_types<'a>(&'a self, names: &'a [String]) -> Call<'a, Vec<InstanceType>>;
-    /// Which type each zone offers: pairs of type and zone.
+    /// Which type each zone offers: pairs of type and zone. No types: all of them.
     fn offerings<'a>(&'a self, types: &'a [String]) -> Call<'a, Vec<(String, String)>>;
+    /// Those that do not exist are left out.
     fn subnets<'a>(&'a self, ids: &'a [String]) -> Call<'a, Vec<Subnet>>;
     /// The value of a parameter of the Systems Manager.
     fn parameter<'a>(&'a self, name: &'a str) -> Call<'a, String>;
@@ -128,6 +140,7 @@ pub(crate) struct Subnet {
 }
 
 /// An instance as EC2 lists it.
+#[expect(clippy::struct_field_names, reason = "`type` is a word of Rust")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub id: String,
@@ -183,4 +196,14 @@ pub(crate) enum CloudError {
     Unread { service: &'static str, action: String, why: String },
     #[error("no AWS credentials found in the environment, the profile or the instance role")]
     NoCredentials,
+}
+
+impl CloudError {
+    /// The code of a refusal, in the words of Amazon.
+    pub(crate) fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } => Some(code),
+            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials => None,
+        }
+    }
 }

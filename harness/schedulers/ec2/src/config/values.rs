@@ -13,7 +13,7 @@ use std::{fmt, num::NonZeroU32, ops::Deref};
 const SSM: &str = "resolve:ssm:";
 
 /// The image that instances start from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Image {
     Id(String),

@@ -1,0 +1,38 @@
+//! The names of the calls, as Amazon has them: for requests, errors and tests.
+
+/// Declares them, and all of them.
+macro_rules! actions {
+    ($($name:ident = $action:literal,)*) => {
+        $(pub(crate) const $name: &str = $action;)*
+
+        #[cfg(test)]
+        pub(crate) const ALL: &[&str] = &[$($name),*];
+    };
+}
+
+actions! {
+    RUN_INSTANCES = "RunInstances",
+    TRY_RUN_INSTANCES = "RunInstances with DryRun",
+    DESCRIBE_INSTANCES = "DescribeInstances",
+    TERMINATE_INSTANCES = "TerminateInstances",
+    GET_CONSOLE_OUTPUT = "GetConsoleOutput",
+    CREATE_TAGS = "CreateTags",
+    DESCRIBE_IMAGES = "DescribeImages",
+    DESCRIBE_INSTANCE_TYPES = "DescribeInstanceTypes",
+    DESCRIBE_INSTANCE_TYPE_OFFERINGS = "DescribeInstanceTypeOfferings",
+    DESCRIBE_SUBNETS = "DescribeSubnets",
+    GET_PARAMETER = "GetParameter",
+    GET_CALLER_IDENTITY = "GetCallerIdentity",
+    CREATE_SECURITY_GROUP = "CreateSecurityGroup",
+    DESCRIBE_SECURITY_GROUPS = "DescribeSecurityGroups",
+    DELETE_SECURITY_GROUP = "DeleteSecurityGroup",
+    CREATE_PLACEMENT_GROUP = "CreatePlacementGroup",
+    DESCRIBE_PLACEMENT_GROUPS = "DescribePlacementGroups",
+    DELETE_PLACEMENT_GROUP = "DeletePlacementGroup",
+    DESCRIBE_VOLUMES = "DescribeVolumes",
+    DELETE_VOLUME = "DeleteVolume",
+    PUT_OBJECT = "PutObject",
+    GET_OBJECT = "GetObject",
+    DELETE_OBJECTS = "DeleteObjects",
+    LIST_OBJECTS = "ListObjectsV2",
+}

@@ -1,0 +1,67 @@
+use super::{
+    Cloud,
+    contract::{self, World, request},
+    fake::{Fake, refused},
+};
+use serde_json::json;
+
+fn world() -> World {
+    World {
+        image: "ami-0abc1234def567890".to_owned(),
+        instance_type: "c7i.8xlarge".to_owned(),
+        subnet: "subnet-0a1b2c3d".to_owned(),
+        vpc: "vpc-0a1b2c3d".to_owned(),
+        bucket: "bench".to_owned(),
+        parameter: ("/images/bench".to_owned(), "ami-0abc1234def567890".to_owned()),
+    }
+}
+
+#[tokio::test]
+async fn a_region_in_memory_does_what_every_region_does() {
+    let (fake, world) = (Fake::default(), world());
+    fake.state().parameters.extend([world.parameter.clone()]);
+    contract::what_exists_is_found_and_nothing_else(&fake, &world).await;
+    contract::instances_are_launched_found_by_their_tags_and_ended(&fake, &world).await;
+    contract::a_group_is_created_once_found_by_its_tags_and_deleted(&fake, &world).await;
+    contract::objects_are_kept_read_from_an_offset_listed_and_deleted(&fake, &world).await;
+}
+
+#[tokio::test]
+async fn a_token_launches_once_and_capacity_ends() {
+    let (fake, world) = (Fake::default(), world());
+    fake.state().capacity.insert((world.instance_type.clone(), world.subnet.clone()), 3);
+    let first = fake.run_instances(&request(&world, "a", 2)).await.unwrap();
+    assert_eq!(fake.run_instances(&request(&world, "a", 2)).await.unwrap(), first);
+    let other = fake.run_instances(&request(&world, "a", 1)).await.unwrap_err();
+    assert_eq!(other.code(), Some("IdempotentParameterMismatch"));
+    let no_room = fake.run_instances(&request(&world, "b", 2)).await.unwrap_err();
+    assert_eq!(no_room.code(), Some("InsufficientInstanceCapacity"));
+    assert_eq!(fake.instances(&[]).await.unwrap(), first);
+}
+
+#[tokio::test]
+async fn refusals_come_in_their_order_and_instances_are_listed_late() {
+    let (fake, world) = (Fake::default(), world());
+    fake.refuse(refused("RunInstances", "RequestLimitExceeded", "Request limit exceeded.", 503));
+    fake.refuse(refused("RunInstances", "InternalError", "", 500));
+    fake.state().listed_after = 2;
+    let codes = [fake.run_instances(&json!({})).await, fake.run_instances(&json!({})).await].map(|answer| answer.unwrap_err());
+    assert_eq!(codes.iter().map(|error| error.code().unwrap()).collect::<Vec<_>>(), ["RequestLimitExceeded", "InternalError"]);
+    fake.run_instances(&request(&world, "a", 1)).await.unwrap();
+    for listed in [0, 0, 1] {
+        assert_eq!(fake.instances(&[]).await.unwrap().len(), listed);
+    }
+}
+
+#[tokio::test]
+async fn a_group_is_deleted_when_nothing_live_uses_it() {
+    let (fake, world) = (Fake::default(), world());
+    let id = fake.create_security_group("g", &world.vpc, &super::Tags::new()).await.unwrap();
+    let mut request = request(&world, "a", 1);
+    request["SecurityGroupIds"] = json!([id]);
+    let launched = fake.run_instances(&request).await.unwrap();
+    assert_eq!(fake.delete_security_group(&id).await.unwrap_err().code(), Some("DependencyViolation"));
+    fake.terminate(&[launched[0].id.clone()]).await.unwrap();
+    fake.delete_security_group(&id).await.unwrap();
+    assert!(fake.state().groups.is_empty());
+}
