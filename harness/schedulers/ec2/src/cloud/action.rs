@@ -24,6 +24,8 @@ actions! {
     GET_PARAMETER = "GetParameter",
     GET_CALLER_IDENTITY = "GetCallerIdentity",
     CREATE_SECURITY_GROUP = "CreateSecurityGroup",
+    AUTHORIZE_INGRESS = "AuthorizeSecurityGroupIngress",
+    AUTHORIZE_EGRESS = "AuthorizeSecurityGroupEgress",
     DESCRIBE_SECURITY_GROUPS = "DescribeSecurityGroups",
     DELETE_SECURITY_GROUP = "DeleteSecurityGroup",
     CREATE_PLACEMENT_GROUP = "CreatePlacementGroup",

@@ -2,6 +2,7 @@
 //! Decisions and tests see only this; the wire is behind it.
 
 pub(crate) mod action;
+mod aws;
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -9,6 +10,9 @@ pub(crate) mod contract;
 pub(crate) mod fake;
 #[cfg(test)]
 mod tests;
+
+#[allow(unused_imports, reason = "the scheduler that uses it is not there yet")]
+pub(crate) use aws::connect;
 
 use crate::plan::Place;
 use futures_util::future::BoxFuture;
@@ -194,8 +198,9 @@ pub(crate) enum CloudError {
     Unreached { service: &'static str, action: String, why: String },
     #[error("the answer of {service} to {action} cannot be read: {why}")]
     Unread { service: &'static str, action: String, why: String },
-    #[error("no AWS credentials found in the environment, the profile or the instance role")]
-    NoCredentials,
+    /// None were found, or they have ended. A sentence that says what to do.
+    #[error("{0}")]
+    NoCredentials(String),
 }
 
 impl CloudError {
@@ -203,7 +208,7 @@ impl CloudError {
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => Some(code),
-            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials => None,
+            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials(_) => None,
         }
     }
 }

@@ -1,0 +1,193 @@
+//! Whose requests they are: the places where Amazon's own tools look for credentials, in their order.
+
+use super::http::Http;
+use crate::cloud::CloudError;
+use bytes::Bytes;
+use muster_text::time::Timestamp;
+use reqsign_aws_v4::{
+    AssumeRoleWithWebIdentityCredentialProvider, Credential, ECSCredentialProvider, EnvCredentialProvider,
+    IMDSv2CredentialProvider, ProcessCredentialProvider, ProfileCredentialProvider, SSOCredentialProvider,
+};
+use reqsign_core::{
+    CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, ProvideCredential, ProvideCredentialDyn, Result,
+    SigningCredential,
+};
+use std::{fmt, time::Duration};
+use tokio::{sync::Mutex, time::timeout};
+
+/// The longest that looking for credentials may take: a program may ask for them over the network.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Amazon's metadata service is one hop away: who is not on EC2 does not wait for it.
+const METADATA_LIMIT: Duration = Duration::from_secs(2);
+
+type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
+
+/// The credentials of this process. They are looked for when they are needed first, and again shortly before they end.
+pub(super) struct Credentials {
+    context: Context,
+    providers: Vec<(&'static str, Provider)>,
+    found: Mutex<Option<Credential>>,
+}
+
+impl Credentials {
+    pub(super) fn new(http: Http, environment: impl Env) -> Self {
+        let profile = environment.var("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
+        let context = Context::new()
+            .with_file_read(Files)
+            .with_http_send(Metadata(http))
+            .with_command_execute(Commands)
+            .with_env(environment);
+        let providers: Vec<(&str, Provider)> = vec![
+            ("the environment", Box::new(Environment(EnvCredentialProvider::new()))),
+            ("the profile", Box::new(ProfileCredentialProvider::new())),
+            ("single sign-on", Box::new(SSOCredentialProvider::default())),
+            ("credential_process", Box::new(ProcessCredentialProvider::new())),
+            ("the role of the profile", Box::new(RoleOfProfile { profile })),
+            ("the token file", Box::new(AssumeRoleWithWebIdentityCredentialProvider::default())),
+            ("the container", Box::new(ECSCredentialProvider::default())),
+            ("the instance", Box::new(IMDSv2CredentialProvider::default())),
+        ];
+        Self { context, providers, found: Mutex::new(None) }
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) async fn get(&self) -> std::result::Result<Credential, CloudError> {
+        let mut found = self.found.lock().await;
+        if let Some(credential) = found.as_ref().filter(|credential| credential.is_valid()) {
+            return Ok(credential.clone());
+        }
+        let credential = timeout(LIMIT, self.look()).await.unwrap_or_else(|_| {
+            Err(CloudError::NoCredentials(format!("looking for AWS credentials took longer than {} s", LIMIT.as_secs())))
+        })?;
+        *found = Some(credential.clone());
+        Ok(credential)
+    }
+
+    /// What Amazon refuses is not used again.
+    pub(super) async fn forget(&self, refused: &Credential) {
+        let mut found = self.found.lock().await;
+        if found.as_ref().is_some_and(|credential| credential.access_key_id == refused.access_key_id) {
+            *found = None;
+        }
+    }
+
+    async fn look(&self) -> std::result::Result<Credential, CloudError> {
+        let mut why = Vec::new();
+        for (place, provider) in &self.providers {
+            match provider.provide_credential_dyn(&self.context).await {
+                Ok(Some(credential)) => return Ok(credential),
+                Ok(None) => {}
+                Err(error) if is_absent(&error) => {}
+                Err(error) => why.push(format!("{place}: {error}")),
+            }
+        }
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
+        Err(CloudError::NoCredentials(format!(
+            "no AWS credentials found in the environment, the profile or the instance role{why}"
+        )))
+    }
+}
+
+/// Providers of profiles fail where there is no file, no profile, or nothing of theirs in it; that of the instance where there is none.
+fn is_absent(error: &Error) -> bool {
+    let text = error.to_string();
+    ["not found in", "failed to read config file", "connect to IMDS", "home directory"].iter().any(|part| text.contains(part))
+}
+
+/// When they end.
+pub(super) fn end(credential: &Credential) -> Option<Timestamp> {
+    credential.expires_in.map(|end| Timestamp::of_seconds(end.as_second()))
+}
+
+/// The variables, with the one that `aws configure export-credentials` writes, too: when they end.
+#[derive(Debug)]
+struct Environment(EnvCredentialProvider);
+
+impl ProvideCredential for Environment {
+    type Credential = Credential;
+
+    async fn provide_credential(&self, context: &Context) -> Result<Option<Credential>> {
+        let found = self.0.provide_credential(context).await?;
+        let end = context.env_var("AWS_CREDENTIAL_EXPIRATION").and_then(|end| end.parse().ok());
+        Ok(found.map(|credential| Credential { expires_in: end, ..credential }))
+    }
+}
+
+/// A profile with a role, which may need another profile, a second factor, or a cache: Amazon's command line knows.
+#[derive(Debug)]
+struct RoleOfProfile {
+    profile: String,
+}
+
+impl ProvideCredential for RoleOfProfile {
+    type Credential = Credential;
+
+    async fn provide_credential(&self, context: &Context) -> Result<Option<Credential>> {
+        let file = context.env_var("AWS_CONFIG_FILE").unwrap_or_else(|| "~/.aws/config".to_owned());
+        let Some(file) = context.expand_home_dir(&file) else { return Ok(None) };
+        let text = context.file_read_as_string(&file).await.unwrap_or_default();
+        if !has_role(&text, &self.profile) {
+            return Ok(None);
+        }
+        let command = format!("aws configure export-credentials --format process --profile {}", self.profile);
+        ProcessCredentialProvider::new().with_command(command).provide_credential(context).await
+    }
+}
+
+fn has_role(config: &str, profile: &str) -> bool {
+    let mut is_here = false;
+    for line in config.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            is_here = section.trim().strip_prefix("profile").map_or(section.trim(), str::trim) == profile;
+        } else if is_here && line.starts_with("role_arn") {
+            return true;
+        }
+    }
+    false
+}
+
+#[derive(Debug)]
+struct Files;
+
+impl FileRead for Files {
+    async fn file_read(&self, path: &str) -> Result<Vec<u8>> {
+        tokio::fs::read(path).await.map_err(|error| Error::config_invalid(format!("{path} cannot be read")).with_source(error))
+    }
+}
+
+#[derive(Debug)]
+struct Commands;
+
+impl CommandExecute for Commands {
+    async fn command_execute<'a>(&'a self, program: &'a str, args: &'a [&'a str]) -> Result<CommandOutput> {
+        let output = tokio::process::Command::new(program).args(args).kill_on_drop(true).output().await;
+        let output = output.map_err(|error| Error::config_invalid(format!("{program}: {error}")))?;
+        Ok(CommandOutput { status: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr: output.stderr })
+    }
+}
+
+/// For the services that give credentials.
+struct Metadata(Http);
+
+impl fmt::Debug for Metadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metadata")
+    }
+}
+
+impl HttpSend for Metadata {
+    async fn http_send(&self, request: ::http::Request<Bytes>) -> Result<::http::Response<Bytes>> {
+        self.0.send(request, METADATA_LIMIT).await.map_err(|why| Error::unexpected(why).set_retryable(true))
+    }
+}
+
+/// An environment of tests.
+#[cfg(test)]
+pub(super) fn environment(variables: &[(&str, &str)]) -> reqsign_core::StaticEnv {
+    let envs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    reqsign_core::StaticEnv { home_dir: None, envs }
+}

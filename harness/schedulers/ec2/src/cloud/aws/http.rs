@@ -1,0 +1,91 @@
+//! Bytes to Amazon and back, without anything that Amazon means by them.
+
+use bytes::Bytes;
+use reqwest::{Client, redirect::Policy};
+use rustls::crypto::ring;
+use std::{error::Error, net::IpAddr, time::Duration};
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a connection that nobody uses is kept: Amazon closes them after 20 s or more.
+const IDLE: Duration = Duration::from_secs(15);
+
+/// The connections of a region. Clones share them.
+#[derive(Clone)]
+pub(super) struct Http {
+    /// As `HTTPS_PROXY` and `NO_PROXY` say.
+    outside: Client,
+    /// What is on this machine or beside it is never asked through a proxy: a proxy would ask its own.
+    near: Client,
+}
+
+impl Http {
+    /// No I/O but reading the certificates that this machine trusts.
+    ///
+    /// # Errors
+    /// It trusts none.
+    pub(super) fn new() -> Result<Self, String> {
+        // The first in the process wins; there is no other than ring.
+        let _ = ring::default_provider().install_default();
+        let builder = || {
+            let named = concat!("muster/", env!("CARGO_PKG_VERSION"));
+            let builder = Client::builder().user_agent(named).connect_timeout(CONNECT_LIMIT).pool_idle_timeout(IDLE);
+            // A signature is for one host.
+            builder.redirect(Policy::none())
+        };
+        let built = |client: reqwest::Result<Client>| client.map_err(|error| causes(&error));
+        Ok(Self { outside: built(builder().build())?, near: built(builder().no_proxy().build())? })
+    }
+
+    /// The answer, whatever it says. `limit`: until its last byte.
+    ///
+    /// # Errors
+    /// Why there is none, without the address: it may be signed.
+    pub(super) async fn send(&self, request: http::Request<Bytes>, limit: Duration) -> Result<http::Response<Bytes>, String> {
+        let client = if request.uri().host().is_some_and(is_near) { &self.near } else { &self.outside };
+        let mut request = reqwest::Request::try_from(request).map_err(|error| causes(&error.without_url()))?;
+        *request.timeout_mut() = Some(limit);
+        let said = |error: reqwest::Error| {
+            if error.is_timeout() { format!("no answer within {} s", limit.as_secs()) } else { causes(&error.without_url()) }
+        };
+        let mut answer = client.execute(request).await.map_err(said)?;
+        let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+        let mut response = http::Response::new(answer.bytes().await.map_err(said)?);
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        Ok(response)
+    }
+}
+
+/// This machine, and addresses of its own link: there the metadata of instances and containers are.
+fn is_near(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse();
+    match address {
+        Ok(IpAddr::V4(v4)) => v4.is_loopback() || v4.is_link_local(),
+        Ok(IpAddr::V6(v6)) => v6.is_loopback() || v6.is_unicast_link_local() || v6.segments()[..2] == [0xfd00, 0x0ec2],
+        Err(_) => host == "localhost",
+    }
+}
+
+/// The innermost cause says most: `Connection refused`.
+fn causes(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_near;
+
+    #[test]
+    fn metadata_and_this_machine_are_never_asked_through_a_proxy() {
+        for near in ["127.0.0.1", "127.0.1.3", "localhost", "[::1]", "169.254.169.254", "169.254.170.2", "[fd00:ec2::254]"] {
+            assert!(is_near(near), "{near}");
+        }
+        for outside in ["ec2.eu-west-1.amazonaws.com", "10.0.0.1", "169.253.0.1", "[fd01::1]", "localhost.example.com"] {
+            assert!(!is_near(outside), "{outside}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Objects in buckets.
+
+use super::wire::{Ask, Service, Wire, query};
+use crate::cloud::{CloudError, Method, Object, action};
+use ::http::{Method as Verb, StatusCode};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bytes::Bytes;
+use muster_text::time::Timestamp;
+use quick_xml::escape::escape;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The most that S3 deletes in one call.
+const MOST_KEYS: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+struct Listing {
+    #[serde(rename = "Contents", default)]
+    objects: Vec<Listed>,
+    #[serde(rename = "NextContinuationToken", default)]
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Listed {
+    key: String,
+    size: u64,
+    #[serde(rename = "ETag")]
+    etag: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Deleted {
+    #[serde(rename = "Error", default)]
+    errors: Vec<NotDeleted>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NotDeleted {
+    key: String,
+    code: String,
+    #[serde(default)]
+    message: String,
+}
+
+pub(super) async fn put(wire: &Wire, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), CloudError> {
+    let headers = vec![("content-type", "application/octet-stream".to_owned())];
+    let ask = ask(action::PUT_OBJECT, Verb::PUT, wire.object(bucket, key), headers, bytes.into());
+    wire.call(ask, |status| status.is_success()).await.map(drop)
+}
+
+pub(super) async fn get(wire: &Wire, bucket: &str, key: &str, from: u64) -> Result<Option<Vec<u8>>, CloudError> {
+    let range = (from > 0).then(|| ("range", format!("bytes={from}-")));
+    let ask = ask(action::GET_OBJECT, Verb::GET, wire.object(bucket, key), range.into_iter().collect(), Bytes::new());
+    match wire.call(ask, |status| status.is_success() || status == StatusCode::RANGE_NOT_SATISFIABLE).await {
+        Ok(answer) if answer.status == StatusCode::RANGE_NOT_SATISFIABLE => Ok(Some(Vec::new())),
+        // A server that knows no ranges sends all of it.
+        Ok(answer) if from > 0 && answer.status != StatusCode::PARTIAL_CONTENT => {
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            Ok(Some(answer.body.get(from..).unwrap_or_default().to_vec()))
+        }
+        Ok(answer) => Ok(Some(answer.body.to_vec())),
+        Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) async fn objects(wire: &Wire, bucket: &str, prefix: &str) -> Result<Vec<Object>, CloudError> {
+    let (mut objects, mut next) = (Vec::new(), None::<String>);
+    loop {
+        let mut pairs = vec![("list-type", "2"), ("prefix", prefix)];
+        pairs.extend(next.as_deref().map(|token| ("continuation-token", token)));
+        let address = format!("{}{}", wire.object(bucket, ""), query(&pairs));
+        let ask = ask(action::LIST_OBJECTS, Verb::GET, address, Vec::new(), Bytes::new());
+        let answer = wire.call(ask, |status| status.is_success()).await?;
+        let listing: Listing = super::xml("S3", action::LIST_OBJECTS, &answer.body)?;
+        let object = |Listed { key, size, etag }| Object { key, size, etag: etag.trim_matches('"').to_owned() };
+        objects.extend(listing.objects.into_iter().map(object));
+        next = listing.next.filter(|token| !token.is_empty());
+        if next.is_none() {
+            return Ok(objects);
+        }
+    }
+}
+
+pub(super) async fn delete(wire: &Wire, bucket: &str, keys: &[String]) -> Result<(), CloudError> {
+    for some in keys.chunks(MOST_KEYS) {
+        let mut body = r#"<Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Quiet>true</Quiet>"#.to_owned();
+        for key in some {
+            let _ = write!(body, "<Object><Key>{}</Key></Object>", escape(key.as_str()));
+        }
+        body.push_str("</Delete>");
+        // S3 deletes nothing without a checksum of the list.
+        let checksum = BASE64_STANDARD.encode(Sha256::digest(body.as_bytes()));
+        let headers = vec![("content-type", "application/xml".to_owned()), ("x-amz-checksum-sha256", checksum)];
+        let address = format!("{}?delete=", wire.object(bucket, ""));
+        let ask = ask(action::DELETE_OBJECTS, Verb::POST, address, headers, body.into());
+        let answer = wire.call(ask, |status| status.is_success()).await?;
+        let deleted: Deleted = super::xml("S3", action::DELETE_OBJECTS, &answer.body)?;
+        if let Some(NotDeleted { key, code, message }) = deleted.errors.into_iter().next() {
+            let (service, action, status) = ("S3", action::DELETE_OBJECTS.to_owned(), answer.status.as_u16());
+            let message = format!("{key}: {message}");
+            return Err(CloudError::Refused { service, action, code, message, status, request_id: None });
+        }
+    }
+    Ok(())
+}
+
+pub(super) async fn presign(
+    wire: &Wire,
+    bucket: &str,
+    wanted: &[(Method, String)],
+    until: Timestamp,
+) -> Result<Vec<String>, CloudError> {
+    let mut addresses = Vec::with_capacity(wanted.len());
+    for (method, key) in wanted {
+        let verb = match method {
+            Method::Get => Verb::GET,
+            Method::Put => Verb::PUT,
+        };
+        addresses.push(wire.presigned(verb, wire.object(bucket, key), until).await?);
+    }
+    Ok(addresses)
+}
+
+fn ask(action: &'static str, method: Verb, address: String, headers: Vec<(&'static str, String)>, body: Bytes) -> Ask {
+    Ask { service: Service::S3, action, method, address, headers, body, is_repeated: true }
+}

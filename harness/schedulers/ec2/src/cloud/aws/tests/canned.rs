@@ -1,0 +1,182 @@
+//! Against a server that says what a test wants, in the order of the requests.
+
+use super::{KEYS, client};
+use crate::cloud::{Cloud, CloudError, Tags, contract::filter};
+use muster_text::time::Timestamp;
+use serde_json::json;
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+struct Server {
+    address: String,
+    /// Head and body of each request.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// `answers`: whole answers of HTTP; an empty one closes the connection after the request was read. The last is given for ever.
+    async fn start(answers: Vec<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = asked.clone();
+        tokio::spawn(async move {
+            for at in 0.. {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let request = read(&mut connection).await;
+                seen.lock().unwrap().push(request);
+                let answer: &String = answers.get(at).or(answers.last()).unwrap();
+                connection.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn read(connection: &mut TcpStream) -> String {
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        match connection.read(&mut part).await.unwrap() {
+            0 => return text,
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+fn answer(status: u16, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}")
+}
+
+fn refusal(status: u16, code: &str) -> String {
+    let body = format!("<Response><Errors><Error><Code>{code}</Code><Message>no</Message></Error></Errors></Response>");
+    answer(status, "", &body)
+}
+
+const NONE: &str = "<DescribeInstancesResponse><requestId>r</requestId><reservationSet/></DescribeInstancesResponse>";
+
+#[tokio::test]
+async fn what_can_be_asked_again_is_and_a_launch_is_not() {
+    let failures = [String::new(), refusal(503, "RequestLimitExceeded"), refusal(500, "InternalError")];
+    let server = Server::start(failures.iter().cloned().chain([answer(200, "", NONE)]).collect()).await;
+    let cloud = client(&server.address, &KEYS);
+    let started = Instant::now();
+    assert_eq!(cloud.instances(&[]).await.unwrap(), []);
+    assert_eq!(server.asked().len(), 4);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+
+    for failure in failures {
+        let server = Server::start(vec![failure]).await;
+        let error = client(&server.address, &KEYS).run_instances(&json!({ "ClientToken": "a" })).await.unwrap_err();
+        assert_eq!(server.asked().len(), 1, "{error}");
+    }
+}
+
+#[tokio::test]
+async fn credentials_that_have_ended_are_looked_for_again_once() {
+    let ended = refusal(400, "RequestExpired");
+    let server = Server::start(vec![ended.clone(), answer(200, "", NONE)]).await;
+    client(&server.address, &KEYS).instances(&[]).await.unwrap();
+    assert_eq!(server.asked().len(), 2);
+
+    let server = Server::start(vec![ended]).await;
+    let error = client(&server.address, &KEYS).instances(&[]).await.unwrap_err();
+    assert!(matches!(error, CloudError::NoCredentials(_)), "{error:?}");
+    insta::assert_snapshot!(error);
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_wrong_clock_is_said_with_the_difference() {
+    let date = "date: Wed, 25 Nov 2020 12:00:00 GMT\r\n";
+    let skewed = "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>";
+    let server = Server::start(vec![answer(403, date, skewed)]).await;
+    let error = client(&server.address, &KEYS).get("bench", "a", 0).await.unwrap_err().to_string();
+    assert!(error.contains("the clock of this machine is ") && error.contains(" min ahead of Amazon's"), "{error}");
+    assert_eq!(server.asked().len(), 1, "it is not asked again");
+}
+
+#[tokio::test]
+async fn a_request_is_signed_for_its_region_and_its_service() {
+    let server = Server::start(vec![answer(200, "", NONE)]).await;
+    let variables = [KEYS[0], KEYS[1], ("AWS_SESSION_TOKEN", "a-session")];
+    client(&server.address, &variables).instances(&[filter("tag:rfm-session", "a b")]).await.unwrap();
+    let request = server.asked().remove(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert_eq!(
+        body,
+        "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=tag%3Arfm-session&Filter.1.Value.1=a%20b&MaxResults=1000"
+    );
+    let header = |name: &str| head.lines().find_map(|line| line.split_once(": ").filter(|(key, _)| *key == name)).unwrap().1;
+    let signed = header("authorization");
+    assert!(signed.contains("/eu-west-1/ec2/aws4_request, SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature="), "{signed}");
+    assert_eq!(header("x-amz-security-token"), "a-session");
+    assert_eq!(header("x-amz-content-sha256"), super::super::wire::sha256(body.as_bytes()));
+}
+
+/// Moto has no placement groups.
+#[tokio::test]
+async fn placement_groups_are_created_found_and_deleted() {
+    let listed = "<DescribePlacementGroupsResponse><placementGroupSet><item><groupName>rfm-a</groupName><strategy>cluster</strategy><state>available</state><groupId>pg-1</groupId><tagSet><item><key>rfm</key><value>a</value></item></tagSet></item></placementGroupSet></DescribePlacementGroupsResponse>";
+    let done = "<CreatePlacementGroupResponse><requestId>r</requestId><return>true</return></CreatePlacementGroupResponse>";
+    let server = Server::start(vec![
+        answer(200, "", done),
+        refusal(400, "InvalidPlacementGroup.Duplicate"),
+        answer(200, "", listed),
+        answer(200, "", done),
+        refusal(400, "InvalidPlacementGroup.Unknown"),
+    ])
+    .await;
+    let cloud = client(&server.address, &KEYS);
+    let tags = Tags::from([("rfm".to_owned(), "a".to_owned())]);
+    cloud.create_placement_group("rfm-a", &tags).await.unwrap();
+    cloud.create_placement_group("rfm-a", &tags).await.unwrap();
+    let groups = cloud.placement_groups(&[filter("tag:rfm", "a")]).await.unwrap();
+    assert_eq!(groups.iter().map(|one| (&*one.id, &one.tags)).collect::<Vec<_>>(), [("rfm-a", &tags)]);
+    cloud.delete_placement_group("rfm-a").await.unwrap();
+    cloud.delete_placement_group("rfm-a").await.unwrap();
+    let bodies = server.asked();
+    let bodies: Vec<&str> = bodies.iter().map(|one| one.split_once("\r\n\r\n").unwrap().1).collect();
+    insta::assert_snapshot!(bodies.join("\n"));
+}
+
+#[tokio::test]
+async fn several_tasks_share_one_connection_and_its_credentials() {
+    let server = Server::start(vec![answer(200, "", NONE)]).await;
+    let cloud = Arc::new(client(&server.address, &KEYS));
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let cloud = cloud.clone();
+            tokio::spawn(async move { cloud.instances(&[]).await.unwrap().len() })
+        })
+        .collect();
+    for task in tasks {
+        assert_eq!(task.await.unwrap(), 0);
+    }
+    assert_eq!(server.asked().len(), 8);
+}
+
+#[tokio::test]
+async fn when_credentials_end_is_known_and_nothing_asks_for_it() {
+    let end = [KEYS[0], KEYS[1], ("AWS_CREDENTIAL_EXPIRATION", "2099-01-01T00:00:00Z")];
+    let ends = client("http://127.0.0.1:1", &end).credentials_end().await.unwrap();
+    assert_eq!(ends, Some(Timestamp::of_seconds(4_070_908_800)));
+    assert_eq!(client("http://127.0.0.1:1", &KEYS).credentials_end().await.unwrap(), None);
+}

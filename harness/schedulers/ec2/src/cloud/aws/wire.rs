@@ -1,0 +1,234 @@
+//! One call: signed, sent, and sent again where nothing can have happened twice.
+
+use super::{
+    credentials::Credentials,
+    http::Http,
+    query::{encode, encode_path},
+    refusals::{is_ended, pause, refusal},
+};
+use crate::{cloud::CloudError, plan::Place};
+use ::http::{Method, Request, StatusCode, request::Parts};
+use bytes::Bytes;
+use muster_text::time::Timestamp;
+use reqsign_aws_v4::{Credential, RequestSigner};
+use reqsign_core::{Env, SignRequest};
+use sha2::{Digest, Sha256};
+use std::{
+    fmt::Write,
+    time::{Duration, Instant},
+};
+use tokio::time::sleep;
+
+/// From the first try to the end of the last.
+const ALL_TRIES: Duration = Duration::from_mins(1);
+
+/// One try, of a call that carries little.
+const ONE_TRY: Duration = Duration::from_secs(10);
+
+/// S3 takes no longer life of an address.
+const LONGEST_ADDRESS: Duration = Duration::from_hours(7 * 24);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Ec2,
+    S3,
+    Ssm,
+    Sts,
+}
+
+impl Service {
+    /// For people.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ec2 => "EC2",
+            Self::S3 => "S3",
+            Self::Ssm => "SSM",
+            Self::Sts => "STS",
+        }
+    }
+
+    /// In addresses and signatures.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Ec2 => "ec2",
+            Self::S3 => "s3",
+            Self::Ssm => "ssm",
+            Self::Sts => "sts",
+        }
+    }
+}
+
+/// A request before it is signed.
+pub(super) struct Ask {
+    pub service: Service,
+    pub action: &'static str,
+    pub method: Method,
+    pub address: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Bytes,
+    /// Whether it may be sent again if it is not known to have failed.
+    pub is_repeated: bool,
+}
+
+pub(super) struct Answer {
+    pub status: StatusCode,
+    pub body: Bytes,
+}
+
+/// The connections to one region.
+pub(super) struct Wire {
+    place: Place,
+    http: Http,
+    pub(super) credentials: Credentials,
+}
+
+impl Wire {
+    pub(super) fn new(place: &Place, environment: impl Env) -> Result<Self, String> {
+        let http = Http::new()?;
+        Ok(Self { place: place.clone(), credentials: Credentials::new(http.clone(), environment), http })
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where a service is, with a slash at the end.
+    pub(super) fn service(&self, service: Service) -> String {
+        let region = &self.place.region;
+        match &self.place.endpoint_url {
+            Some(address) => format!("{}/", address.trim_end_matches('/')),
+            None => format!("https://{}.{region}.{}/", service.key(), domain(region)),
+        }
+    }
+
+    /// Where a bucket or an object of it is. The certificate of Amazon has no names with dots.
+    pub(super) fn object(&self, bucket: &str, key: &str) -> String {
+        let (region, key) = (&self.place.region, encode_path(key));
+        if self.place.endpoint_url.is_some() || bucket.contains('.') {
+            format!("{}{bucket}/{key}", self.service(Service::S3))
+        } else {
+            format!("https://{bucket}.s3.{region}.{}/{key}", domain(region))
+        }
+    }
+
+    /// The answer of a status that `is_fine`.
+    pub(super) async fn call(&self, ask: Ask, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
+        let (started, mut tries, mut is_renewed) = (Instant::now(), 0, false);
+        loop {
+            tries += 1;
+            let credential = self.credentials.get().await?;
+            let error = match self.once(&ask, &credential, is_fine).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error,
+            };
+            if is_ended(&error) {
+                // Nothing has happened: what was refused was who asks.
+                self.credentials.forget(&credential).await;
+                if is_renewed {
+                    return Err(CloudError::ended(&error));
+                }
+                is_renewed = true;
+                continue;
+            }
+            let Some(most) = pause(&error, tries).filter(|_| ask.is_repeated) else { return Err(error) };
+            let pause = some_of(most);
+            if started.elapsed() + pause + ask.limit() > ALL_TRIES {
+                return Err(error);
+            }
+            tracing::debug!(%error, ?pause, tries, "a call to Amazon is tried again");
+            sleep(pause).await;
+        }
+    }
+
+    async fn once(&self, ask: &Ask, credential: &Credential, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
+        let (service, action) = (ask.service.name(), ask.action);
+        let unreached = |why| CloudError::Unreached { service, action: action.to_owned(), why };
+        let mut request = Request::builder().method(ask.method.clone()).uri(&ask.address);
+        for (name, value) in &ask.headers {
+            request = request.header(*name, value);
+        }
+        request = request.header("x-amz-content-sha256", sha256(&ask.body));
+        let request = request.body(ask.body.clone()).map_err(|error| unreached(error.to_string()))?;
+        let (mut parts, body) = request.into_parts();
+        self.sign(ask.service, &mut parts, credential, None).await?;
+        let asked = Instant::now();
+        let answer = self.http.send(Request::from_parts(parts, body), ask.limit()).await.map_err(unreached)?;
+        let status = answer.status();
+        tracing::debug!(service, action, status = status.as_u16(), took = ?asked.elapsed(), "a call to Amazon");
+        if is_fine(status) {
+            return Ok(Answer { status, body: answer.into_body() });
+        }
+        Err(refusal((service, action), status, answer.headers(), answer.body(), now()))
+    }
+
+    async fn sign(
+        &self,
+        service: Service,
+        parts: &mut Parts,
+        credential: &Credential,
+        lasts: Option<Duration>,
+    ) -> Result<(), CloudError> {
+        let signer = RequestSigner::new(service.key(), &self.place.region);
+        signer.sign_request(self.credentials.context(), parts, Some(credential), lasts).await.map_err(|error| {
+            // It fails for credentials that end within seconds; anything else is a mistake of ours.
+            CloudError::NoCredentials(format!("the request cannot be signed: {error}"))
+        })
+    }
+
+    /// An address for who has no credentials, until a point in time, or until the credentials or S3 end it before.
+    pub(super) async fn presigned(&self, method: Method, address: String, until: Timestamp) -> Result<String, CloudError> {
+        let credential = self.credentials.get().await?;
+        let until = super::credentials::end(&credential).map_or(until, |end| end.min(until));
+        let lasts = until.since(now()).min(LONGEST_ADDRESS);
+        let whole = Duration::from_secs(lasts.as_secs());
+        let request = Request::builder().method(method).uri(address).body(());
+        let mut parts =
+            request.map_err(|error| CloudError::NoCredentials(format!("the address cannot be signed: {error}")))?.into_parts().0;
+        self.sign(Service::S3, &mut parts, &credential, Some(whole)).await?;
+        Ok(parts.uri.to_string())
+    }
+}
+
+impl Ask {
+    /// Bodies of objects take their time.
+    fn limit(&self) -> Duration {
+        if self.service == Service::S3 && self.method != Method::POST { ALL_TRIES / 2 } else { ONE_TRY }
+    }
+}
+
+impl CloudError {
+    fn ended(refusal: &Self) -> Self {
+        Self::NoCredentials(format!(
+            "the AWS credentials have ended: renew them, for example with `aws sso login` or new variables in the environment ({refusal})"
+        ))
+    }
+}
+
+/// `name=value` pairs of an address.
+pub(super) fn query(pairs: &[(&str, &str)]) -> String {
+    let mut query = String::new();
+    for (name, value) in pairs {
+        let first = if query.is_empty() { '?' } else { '&' };
+        let _ = write!(query, "{first}{}={}", encode(name), encode(value));
+    }
+    query
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
+
+pub(super) fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_microsecond())
+}
+
+/// So that many who were refused together do not come again together.
+fn some_of(most: Duration) -> Duration {
+    let part = jiff::Timestamp::now().subsec_nanosecond().unsigned_abs() / 1000 % 1000;
+    most / 4 + (most * 3 / 4) * part / 1000
+}
+
+/// Amazon's clouds have domains of their own.
+fn domain(region: &str) -> &'static str {
+    if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
+}
