@@ -46,6 +46,8 @@ pub(crate) const TESTS: &[Test] = tests![
     No lifecycle::every_container_has_its_section_init_containers_too,
     No lifecycle::documents_that_refer_to_each_other_are_renamed_together,
     No lifecycle::an_image_and_an_executable_make_a_pod,
+    No lifecycle::the_files_of_a_check_with_an_image_are_sent_to_its_pod,
+    No lifecycle::the_check_stream_runs_in_a_pod_with_its_static_program,
     No lifecycle::a_copy_of_a_case_runs_on_each_node_of_the_cluster,
     No lifecycle::a_line_of_a_mebibyte_and_binary_output_arrive_unchanged,
     No lifecycle::thirty_cases_share_one_watch,

@@ -109,9 +109,11 @@ impl Sandbox {
         )
     }
 
-    /// Writes a file.
+    /// Writes a file, and the folders that it is in.
     pub(crate) fn write(&self, name: &str, text: &str) -> &Self {
-        fs::write(self.path(name), text).expect("a file");
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
         self
     }
 

@@ -93,7 +93,7 @@ fn a_folder_that_is_computed_or_gone_fails_its_case_with_the_reason() {
 
 #[test]
 fn where_nothing_is_shared_it_is_a_mistake_that_says_what_to_do_instead() {
-    let check = CHECK.replace("name: staged\n", "name: staged\nimage: tools\nsourcesdir: input\n");
+    let check = CHECK.replace("name: staged\n", "name: staged\nk8s_config: { kind: Pod }\nsourcesdir: input\n");
     let sandbox = Sandbox::with_check(&check);
     sandbox.write("input/a", "");
     sandbox.write("site.yaml", "name: s\npartitions: [{ name: k, scheduler: k8s, environs: [default] }, { name: f, scheduler: fake, environs: [default] }]\nenvironments: [{ name: default }]\n");

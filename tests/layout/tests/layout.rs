@@ -50,8 +50,8 @@ const ONLY_BY: &[(&str, &[&str], &str)] = &[
     ("muster-slurm", &["muster"], "a session is given its schedulers, and knows the trait alone"),
     (
         "muster-stage",
-        &["muster", "muster-local", "muster-slurm"],
-        "only jobs that see the files of the harness have a stage folder",
+        &["muster", "muster-ec2", "muster-k8s", "muster-local", "muster-slurm"],
+        "who runs nothing has no stage folder",
     ),
     ("muster-store", &["muster", "muster-session"], "decisions and reports work on values of core"),
 ];

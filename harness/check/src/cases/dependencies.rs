@@ -296,7 +296,7 @@ impl Resolving<'_> {
             let edges = needs.iter().filter(|edge| edge.binding.to_string() == *whose);
             let cases = edges.map(|edge| &self.planned[edge.at].case).chain([case]);
             let mut schedulers = cases.map(|case| case.place.partition.scheduler);
-            let Some(scheduler) = schedulers.find(|scheduler| !scheduler.reaches_files()) else { continue };
+            let Some(scheduler) = schedulers.find(|scheduler| !scheduler.shares_files()) else { continue };
             let message =
                 format!("`{whose}.stagedir` needs one file system, which jobs of `{scheduler}` do not share with others");
             let known = |known: &Diagnostic| known.span == Some(*span) && known.message == message;

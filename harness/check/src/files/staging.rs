@@ -66,11 +66,17 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
         (None, _) => origin.known.default_folder(origin.path),
         (Some(_), None) => None,
     };
-    match (origin.scheduler.files, folder) {
-        (Files::Shared, Some(folder)) => {
+    let files = match origin.scheduler.files {
+        // What lies beside a check by chance, as what its image is built from, is not sent.
+        Files::SentWithImage(_) if file.image.is_some() && file.sourcesdir.is_some() => Files::Sent,
+        Files::SentWithImage(instead) => Files::Elsewhere(instead),
+        files => files,
+    };
+    match (files, folder) {
+        (Files::Shared | Files::Sent, Some(folder)) => {
             Some(Staging { folder: folder.into(), readonly_files: readonly_files(), limit: origin.limit })
         }
-        (Files::Shared, None) => {
+        (Files::Shared | Files::Sent, None) => {
             if let Some(glob) = globs.first() {
                 let hint = "name the folder under `sourcesdir`, or leave `readonly_files` out";
                 let message = "`readonly_files` are files of `sourcesdir`, and there is none";
@@ -79,7 +85,7 @@ pub(crate) fn of(origin: &Origin<'_>, tree: &Node, file: &CheckFile, diagnostics
             None
         }
         (Files::Unused, _) => None,
-        (Files::Elsewhere(instead), _) => {
+        (Files::Elsewhere(instead) | Files::SentWithImage(instead), _) => {
             if let Some(folder) = &file.sourcesdir {
                 let scheduler = origin.scheduler;
                 let message =
@@ -125,7 +131,7 @@ pub(crate) fn kept_files(file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) ->
 
 /// Reports `keep_files` where the files of a job cannot be reached.
 pub(crate) fn check_kept(scheduler: NamedScheduler, file: &CheckFile, diagnostics: &mut Vec<Diagnostic>) {
-    if scheduler.reaches_files() {
+    if scheduler.has_files_of_jobs() {
         return;
     }
     if let Some(first) = kept(file).next() {

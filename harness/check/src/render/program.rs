@@ -281,7 +281,7 @@ impl Building<'_> {
         self.refuse_two_programs(diagnostics)?;
         prerun_cmds.extend(container.pull());
         let stage = match self.case.place.partition.scheduler.files {
-            Files::Elsewhere(_) => "$PWD".to_owned(),
+            Files::Elsewhere(_) | Files::Sent | Files::SentWithImage(_) => "$PWD".to_owned(),
             Files::Shared | Files::Unused => {
                 shell::in_double_quotes(self.scope.get("stagedir").and_then(Value::as_str).unwrap_or("."))
             }

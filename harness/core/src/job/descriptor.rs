@@ -154,6 +154,11 @@ pub enum Files {
     Shared,
     /// It reads none.
     Unused,
+    /// It does not see them: what is staged is sent to where it runs, and what it leaves comes back.
+    Sent,
+    /// It does not see them: what a check with an `image` names as its `sourcesdir` is sent to where it runs. With what others do
+    /// instead of staging.
+    SentWithImage(&'static str),
     /// It does not see them. With what to do instead of staging.
     Elsewhere(&'static str),
 }
@@ -223,8 +228,13 @@ impl Descriptor {
     }
 
     /// Whether its jobs use, or need not use, the harness' own files.
-    pub fn reaches_files(&self) -> bool {
-        !matches!(self.files, Files::Elsewhere(_))
+    pub fn shares_files(&self) -> bool {
+        matches!(self.files, Files::Shared | Files::Unused)
+    }
+
+    /// Whether the harness has the files that a job leaves.
+    pub fn has_files_of_jobs(&self) -> bool {
+        self.shares_files() || self.files == Files::Sent
     }
 
     /// Its own name, which it shares with no alias.

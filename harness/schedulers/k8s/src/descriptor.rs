@@ -105,7 +105,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("resources", SharedKey::Refuses("write `resources` or `pod_patch` in `sched_options`")),
     ],
     starters: &[(NAME, include_str!("plan/starters/k8s.yaml")), (IPU, include_str!("plan/starters/ipu.yaml"))],
-    files: Files::Elsewhere(
+    files: Files::SentWithImage(
         "put the files into the image, into a ConfigMap or volume that the manifest mounts, or fetch them in `prerun_cmds`",
     ),
     in_containers: true,

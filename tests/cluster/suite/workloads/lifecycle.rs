@@ -5,6 +5,7 @@ use crate::suite::{
     sandbox::{Sandbox, kubectl},
 };
 use serde_json::json;
+use std::{os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 pub(crate) fn a_pod_passes_and_nothing_is_left() {
     let sandbox = Sandbox::new();
@@ -124,6 +125,48 @@ pub(crate) fn an_image_and_an_executable_make_a_pod() {
                 executable: 'echo'\nexecutable_opts: ['$WORD', 'and more']\nsanity: [{ found: hello and more }]\n";
     sandbox.check(text).expect(0);
     assert_eq!(sandbox.left(), [""; 0]);
+}
+
+/// A folder of a folder, a file whose name begins with a dot, a program, and bytes that are no text.
+pub(crate) fn the_files_of_a_check_with_an_image_are_sent_to_its_pod() {
+    let sandbox = Sandbox::new();
+    sandbox.write("src/sub/say.sh", "#!/bin/sh\ncat sub/word .hidden; wc -c < zero > made; cat made\n");
+    sandbox.write("src/sub/word", "hello\n").write("src/.hidden", "and more\n").write("src/zero", "\0\0\0");
+    let program = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("src/sub/say.sh"), program).expect("permissions");
+    let head =
+        "valid_systems: ['*']\nimage: 'rfm.test/busybox:1'\nsourcesdir: src\nsanity: [{ found: 'hello\\nand more\\n3' }]\n";
+    for program in ["name: script\nexecutable: ./sub/say.sh\n", "name: argv\ncommand: [./sub/say.sh]\n"] {
+        sandbox.check(&format!("{program}{head}")).expect(0);
+    }
+    assert_eq!(sandbox.left(), [""; 0]);
+    sandbox.write("src/large", &"x".repeat(1 << 20));
+    let ended = sandbox.check(&format!("name: large\nexecutable: ./sub/say.sh\n{head}")).expect(3);
+    assert_eq!(ended.outcome(), "error config");
+    assert!(ended.cause().contains("1015808 bytes of them: with large there are more"), "{}", ended.cause());
+    assert_eq!(sandbox.left(), [""; 0]);
+}
+
+/// The shipped check, with an image that has no compiler: it takes the static program.
+pub(crate) fn the_check_stream_runs_in_a_pod_with_its_static_program() {
+    let sandbox = Sandbox::new();
+    let of_check = Path::new(env!("CARGO_MANIFEST_DIR")).join("checks/stream");
+    let read = |name: &str| std::fs::read_to_string(of_check.join(name)).expect("a file of the check");
+    let check = read("stream.check.yaml").replace("image: gcc:14", "image: rfm.test/busybox:1");
+    sandbox.write("stream/stream.check.yaml", &check);
+    for name in ["stream.c", "run.sh", "Makefile"] {
+        sandbox.write(&format!("stream/src/{name}"), &read(&format!("src/{name}")));
+    }
+    let program = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("stream/src/run.sh"), program).expect("permissions");
+    let run = ["-c", "stream/stream.check.yaml", "-S", "mib=16", "-r"];
+    let ended = sandbox.muster(&run).expect(1);
+    assert!(sandbox.stdout(&ended).contains("there is no cc here, and no program ./stream."), "{}", ended.stdout);
+    let built = Command::new("make").arg("-C").arg(sandbox.path("stream/src")).arg("static").output().expect("make");
+    assert!(built.status.success(), "{built:?}");
+    let ended = sandbox.muster(&run).expect(0);
+    let triad = &ended.case()["measurements"][0];
+    assert!(triad["value"].as_f64().is_some_and(|value| value > 0.1), "{}", ended.case());
 }
 
 pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_the_cluster() {

@@ -94,8 +94,8 @@ keys! {
         /// (judge what was kept). Default: the partition's.
         max_log_action: LogAction,
         /// A folder, relative to this file, that is copied into the stage folder before the script runs, without the files that
-        /// its `.gitignore` names. Null: none. Default: `src`, if there is one. Only on `local` and `slurm`, which share files
-        /// with the harness.
+        /// its `.gitignore` names. Null: none. Default: `src`, if there is one, but not on k8s. On k8s it is sent to the pod of a
+        /// check with an `image`.
         sourcesdir: Spanned<String>,
         /// Globs within `sourcesdir`: files to link into the stage folder instead of copying them. For large files that the job
         /// only reads.

@@ -4,7 +4,10 @@ use crate::{
     api::{ClusterPlace, LABEL, Resource, SESSION_LABEL},
     kind::WorkloadRules,
 };
-use muster_core::{job::scheduler::Job, secret::MASK};
+use muster_core::{
+    job::{scheduler::Job, workload::Staging},
+    secret::MASK,
+};
 use muster_text::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -37,6 +40,9 @@ pub struct Handle {
     /// What a log is whose node may have rotated lines away.
     #[serde(default)]
     pub log_rotation: LogRotation,
+    /// The files that its ConfigMap gets when it is launched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sources: Option<Staging>,
 }
 
 /// The cluster's own time limit of a workload.

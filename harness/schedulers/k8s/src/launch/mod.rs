@@ -11,6 +11,7 @@
 //! One attempt; the session repeats it. If an object fails, those before it stay for `cleanup`.
 
 mod preflight;
+mod sources;
 
 pub(crate) use preflight::{Gang, dry_run, gangs};
 
@@ -93,6 +94,7 @@ impl Attempt<'_> {
         if let Some((before, resource)) = self.shared.blocked_by(self.job, || self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the queue for {resource}")));
         }
+        sources::fill(&mut self.handle, &self.job.stage).await?;
         if let Err(refused) = self.preflight().await {
             return self.answer(refused);
         }
@@ -119,7 +121,8 @@ impl Attempt<'_> {
     }
 
     /// What is kept of it from now on.
-    fn launched(self) -> Launch {
+    fn launched(mut self) -> Launch {
+        sources::empty(&mut self.handle);
         Launch::Launched(self.job.with(JobHandle::of(self.handle.without_data_of_secrets())))
     }
 

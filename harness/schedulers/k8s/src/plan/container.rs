@@ -1,4 +1,7 @@
-//! Makes a Pod of one container from `image` and the command or script of the check.
+//! Makes a Pod of one container from `image` and the command or script of the check, and a ConfigMap for its `sourcesdir`.
+//!
+//! A ConfigMap's files are read only, and what a job builds lies beside its sources: the container copies them into a folder of its
+//! own first. `launch::sources` fills the ConfigMap.
 
 use muster_text::Value;
 use serde_json::json;
@@ -15,23 +18,45 @@ pub(super) struct Parts<'a> {
     pub(super) script: &'a str,
     pub(super) env_vars: &'a [(String, String)],
     pub(super) resources: Option<&'a Value>,
+    /// Whether files are sent with it.
+    pub(super) has_sources: bool,
 }
+
+/// The volume of the ConfigMap.
+pub(crate) const SOURCES: &str = "rfm-sources";
+
+/// Where it is mounted, and where the container works. The second is ReFrame's name for the stage folder in a container.
+const SOURCES_PATH: &str = "/rfm_sources";
+const WORK_PATH: &str = "/rfm_workdir";
+
+/// Copies the files: what begins with two dots is the kubelet's.
+const COPY: &str = "for f in /rfm_sources/* /rfm_sources/.[!.]*; do [ ! -e \"$f\" ] || cp -RL \"$f\" . || exit; done";
 
 /// The manifest that a person would have written.
 pub(super) fn pod(check: &str, parts: &Parts<'_>) -> Value {
     let mut container = json!({ "name": "main", "image": parts.image });
     if let Some(argv) = parts.command {
-        container["command"] = argv.iter().map(|word| verbatim(word)).collect();
+        let copy = format!("{COPY}\nexec \"$@\"");
+        let before = if parts.has_sources { vec!["/bin/sh", "-c", &copy, "sh"] } else { vec![] };
+        container["command"] = before.into_iter().chain(argv.iter().map(String::as_str)).map(verbatim).collect();
         let env = parts.env_vars.iter().map(|(name, value)| json!({ "name": name, "value": verbatim(value) }));
         container["env"] = env.collect();
     } else {
         // The script exports its variables itself: a `$PATH` in one is the shell's, not a text.
-        container["command"] = json!(["/bin/sh", "-c", verbatim(parts.script)]);
+        let before = if parts.has_sources { format!("{COPY}\n") } else { String::new() };
+        container["command"] = json!(["/bin/sh", "-c", verbatim(&format!("{before}{}", parts.script))]);
     }
     if let Some(resources) = parts.resources {
         container["resources"] = resources.clone();
     }
-    json!({
+    if parts.has_sources {
+        container["workingDir"] = WORK_PATH.into();
+        container["volumeMounts"] = json!([
+            { "name": SOURCES, "mountPath": SOURCES_PATH, "readOnly": true },
+            { "name": "rfm-workdir", "mountPath": WORK_PATH },
+        ]);
+    }
+    let mut pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": { "generateName": format!("{}-", name_of(check)) },
@@ -41,7 +66,23 @@ pub(super) fn pod(check: &str, parts: &Parts<'_>) -> Value {
             "terminationGracePeriodSeconds": GRACE_SECONDS,
             "containers": [container],
         },
-    })
+    });
+    if parts.has_sources {
+        pod["spec"]["volumes"] = json!([
+            { "name": SOURCES, "configMap": { "name": sources_name(check) } },
+            { "name": "rfm-workdir", "emptyDir": {} },
+        ]);
+    }
+    pod
+}
+
+/// The ConfigMap for the files, which are not known yet.
+pub(super) fn sources(check: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": sources_name(check) }, "immutable": true })
+}
+
+fn sources_name(check: &str) -> String {
+    format!("{}-sources", name_of(check))
 }
 
 /// Kubernetes reads `$(NAME)` as a variable and `$$` as one `$`, in command, arguments and environment alike.

@@ -8,7 +8,7 @@
 //! The workload is a value of its own for each attempt: nothing here writes into the check's manifest.
 
 mod adapt;
-mod container;
+pub(crate) mod container;
 mod options;
 pub(crate) mod policy;
 pub(crate) mod role;
@@ -113,6 +113,7 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
         hopeless_after: options.hopeless_after.map(|after| after.as_secs()),
         own_containers,
         log_rotation,
+        sources: workload.staging.clone().map(muster_stage::absolute),
     };
     Ok(Plan { handle, notes })
 }
@@ -145,10 +146,18 @@ fn documents<'w>(
     match (&workload.program, manifest) {
         (Program::Own { .. }, Some(manifest)) => Ok((manifest::read(manifest, kinds)?, patch)),
         (Program::Container { image, command, script, env_vars }, _) => {
-            let parts =
-                container::Parts { image, command: command.as_deref(), script, env_vars, resources: options.resources.as_ref() };
-            let pod = container::pod(&workload.case.check, &parts);
-            Ok((manifest::read(&[pod], kinds)?, patch))
+            let parts = container::Parts {
+                image,
+                command: command.as_deref(),
+                script,
+                env_vars,
+                resources: options.resources.as_ref(),
+                has_sources: workload.staging.is_some(),
+            };
+            let check = &*workload.case.check;
+            let sources = workload.staging.as_ref().map(|_| container::sources(check));
+            let documents: Vec<Value> = sources.into_iter().chain([container::pod(check, &parts)]).collect();
+            Ok((manifest::read(&documents, kinds)?, patch))
         }
         _ => {
             let message = format!("`{}` has nothing that runs on Kubernetes", workload.case.check);

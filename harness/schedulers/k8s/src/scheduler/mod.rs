@@ -26,14 +26,15 @@ use muster_core::{
         descriptor::Harness,
         handle::JobHandle,
         inventory::{Examined, Inventory, Lease, Removed, Scope},
-        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler},
+        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler, Staged},
         workload::Workload,
     },
     probe::Probe,
 };
+use muster_stage::Stager;
 use muster_text::{Value, diagnostic::Diagnostic};
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, future::pending, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::pending, pin::Pin, sync::Arc, time::Duration};
 use tokio::{
     sync::OnceCell,
     time::{Instant, sleep, sleep_until},
@@ -54,6 +55,7 @@ pub struct Kubernetes {
     /// By context, as they were when they were listed.
     nodes: Mutex<BTreeMap<Option<String>, Cell<Vec<Node>>>>,
     shared_states: Mutex<BTreeMap<(ClusterPlace, SessionId), Cell<SharedState>>>,
+    stager: Stager,
 }
 
 impl Kubernetes {
@@ -191,6 +193,14 @@ impl Scheduler for Kubernetes {
             let (shared, handle) = self.of(job).await?;
             launch::launch(&shared, job, Arc::unwrap_or_clone(handle)).await
         })
+    }
+
+    fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        let handle = Handle::of(job).ok()?;
+        let staging = handle.sources.clone()?;
+        let what = staging.folder.display().to_string();
+        let done = Box::pin(async move { self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await });
+        Some(Staged { what, done })
     }
 
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
