@@ -7,6 +7,7 @@
 //! plan       a workload as a handle, and as the request for its instances
 //! agent      the script that an instance runs when it boots
 //! decide     what follows from what EC2 and the agents say: states, offers, logs
+//! preflight  what is known before the first launch
 //! resolve    what a session learns once of images and types
 //! rights     the policy that plans need, and the commands that prepare an account
 //! scheduler  the methods of the trait
@@ -19,6 +20,8 @@ mod config;
 #[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who asks EC2 and S3 is missing"))]
 mod decide;
 mod plan;
+#[cfg_attr(not(test), expect(dead_code, reason = "the scheduler that uses it is not there yet"))]
+mod preflight;
 #[cfg_attr(not(test), expect(dead_code, reason = "the scheduler that uses it is not there yet"))]
 mod resolve;
 mod rights;

@@ -38,3 +38,14 @@ actions! {
     DELETE_OBJECTS = "DeleteObjects",
     LIST_OBJECTS = "ListObjectsV2",
 }
+
+/// The right that a call needs, as a policy names it.
+pub(crate) fn right(service: &str, action: &str) -> String {
+    let name = match action {
+        TRY_RUN_INSTANCES => RUN_INSTANCES,
+        LIST_OBJECTS => "ListBucket",
+        DELETE_OBJECTS => "DeleteObject",
+        action => action,
+    };
+    format!("{}:{name}", service.to_lowercase())
+}

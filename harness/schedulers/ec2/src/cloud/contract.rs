@@ -51,7 +51,12 @@ pub(crate) async fn what_exists_is_found_and_nothing_else(cloud: &dyn Cloud, wor
 
     let subnets = cloud.subnets(&[world.subnet.clone(), "subnet-0123abcd".to_owned()]).await.unwrap();
     assert_eq!(subnets.iter().map(|one| (&one.id, &one.vpc)).collect::<Vec<_>>(), [(&world.subnet, &world.vpc)]);
-    assert!(subnets[0].free_addresses > 0 && offered.iter().any(|(_, zone)| *zone == subnets[0].zone), "{subnets:?}");
+    assert!(
+        subnets[0].free_addresses > 0
+            && subnets[0].addresses >= subnets[0].free_addresses
+            && offered.iter().any(|(_, zone)| *zone == subnets[0].zone),
+        "{subnets:?}"
+    );
 
     assert_eq!(cloud.parameter(&world.parameter.0).await.unwrap(), world.parameter.1);
     assert_eq!(cloud.parameter("/none").await.unwrap_err().code(), Some("ParameterNotFound"));

@@ -141,6 +141,8 @@ pub(crate) struct Subnet {
     pub zone: String,
     pub vpc: String,
     pub free_addresses: u32,
+    /// How many it has, also those that are in use.
+    pub addresses: u32,
 }
 
 /// An instance as EC2 lists it.

@@ -16,6 +16,7 @@ mod tests;
 
 pub(crate) use offers::{Bought, Offer};
 pub(crate) use preview::preview;
+pub(crate) use request::{Found, run_instances};
 
 use crate::{
     agent::{Orders, Pace},

@@ -216,11 +216,19 @@ struct RawSubnet {
     vpc_id: String,
     #[serde(default)]
     available_ip_address_count: u32,
+    #[serde(default)]
+    cidr_block: String,
 }
 
 impl From<RawSubnet> for Subnet {
     fn from(raw: RawSubnet) -> Self {
-        Self { id: raw.subnet_id, zone: raw.availability_zone, vpc: raw.vpc_id, free_addresses: raw.available_ip_address_count }
+        Self {
+            id: raw.subnet_id,
+            zone: raw.availability_zone,
+            vpc: raw.vpc_id,
+            free_addresses: raw.available_ip_address_count,
+            addresses: addresses(&raw.cidr_block).unwrap_or(u32::MAX),
+        }
     }
 }
 
@@ -322,6 +330,12 @@ impl From<RawThing> for Thing {
         let (id, other) = if raw.strategy.is_some() { (raw.group_name, raw.group_id) } else { (raw.group_id, raw.volume_id) };
         Self { id: id.or(other).unwrap_or_default(), tags: raw.tag_set.tags() }
     }
+}
+
+/// Of `10.0.0.0/24`. Amazon takes five of them.
+fn addresses(block: &str) -> Option<u32> {
+    let bits: u32 = block.split_once('/')?.1.parse().ok()?;
+    Some(1_u32.checked_shl(32_u32.checked_sub(bits)?)?.saturating_sub(5))
 }
 
 /// RFC 3339.

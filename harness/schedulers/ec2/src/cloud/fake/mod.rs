@@ -38,6 +38,7 @@ impl Default for Fake {
             zone: zone.to_owned(),
             vpc: "vpc-0a1b2c3d".to_owned(),
             free_addresses: 250,
+            addresses: 251,
         };
         let state = State {
             account: "123456789012".to_owned(),

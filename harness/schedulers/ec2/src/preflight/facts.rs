@@ -1,0 +1,136 @@
+//! What a region has answered. Each question is asked once for all workloads, and all at the same time.
+
+use crate::{
+    cloud::{Cloud, CloudError, Filter, Image, InstanceType, Subnet},
+    config,
+    plan::{Found, Handle, run_instances},
+    resolve::{Resolver, Unresolved},
+};
+use futures_util::future::join_all;
+use muster_text::{Value, time::Timestamp};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use tokio::time::timeout;
+
+/// For all questions but those that need their answers.
+const FIRST: Duration = Duration::from_secs(6);
+
+/// For what needs them.
+const SECOND: Duration = Duration::from_secs(3);
+
+/// More differ in nothing that is checked.
+const MOST_TRIALS: usize = 32;
+
+/// `None`: it was not asked, or not answered in time.
+#[derive(Default)]
+pub(super) struct Facts {
+    pub region: String,
+    pub credentials: Option<Result<Option<Timestamp>, CloudError>>,
+    pub images: BTreeMap<config::Image, Option<Result<Image, Unresolved>>>,
+    /// By name; those that do not exist are not there.
+    pub types: Option<Result<BTreeMap<String, InstanceType>, CloudError>>,
+    /// The names of all types of the region, if one of them does not exist.
+    pub all_types: Vec<String>,
+    /// Pairs of type and zone.
+    pub offered: Option<Result<BTreeSet<(String, String)>, CloudError>>,
+    pub subnets: Option<Result<BTreeMap<String, Subnet>, CloudError>>,
+    /// What kept instances from being listed.
+    pub listed: Option<CloudError>,
+    /// By bucket and its prefix: what kept an object from being written, listed and deleted.
+    pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
+    /// By [`trial`].
+    pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
+}
+
+impl Facts {
+    pub(super) async fn ask<'a>(
+        cloud: &dyn Cloud,
+        resolver: &Resolver,
+        handles: impl Iterator<Item = &'a Handle> + Clone,
+    ) -> Self {
+        let mut facts = Self { region: cloud.place().region.clone(), ..Self::default() };
+        // Who has no credentials can ask nothing.
+        facts.credentials = timeout(FIRST, cloud.credentials_end()).await.ok();
+        if !matches!(facts.credentials, Some(Ok(_))) {
+            return facts;
+        }
+        let types = names(handles.clone().flat_map(|handle| handle.offers.iter().map(|offer| &offer.instance_type)));
+        let subnets = names(handles.clone().flat_map(|handle| handle.offers.iter().map(|offer| &offer.subnet)));
+        let images: BTreeSet<config::Image> = handles.clone().map(|handle| handle.image.clone()).collect();
+        let buckets: BTreeMap<(String, String), &Handle> =
+            handles.clone().map(|handle| ((handle.bucket.name.clone(), handle.bucket.prefix.clone()), handle)).collect();
+
+        let ask_images = join_all(images.iter().map(|image| timeout(FIRST, resolver.image(image))));
+        let ask_buckets = join_all(buckets.values().map(|handle| timeout(FIRST, try_bucket(cloud, handle))));
+        let none = [Filter { name: "tag:rfm".to_owned(), values: vec!["preflight".to_owned()] }];
+        let (found, known, offered, networks, listed, refused) = tokio::join!(
+            ask_images,
+            timeout(FIRST, resolver.types(&types)),
+            timeout(FIRST, cloud.offerings(&types)),
+            timeout(FIRST, cloud.subnets(&subnets)),
+            timeout(FIRST, cloud.instances(&none)),
+            ask_buckets,
+        );
+        facts.images = images.into_iter().zip(found.into_iter().map(Result::ok)).collect();
+        facts.types = known.ok().map(|known| Ok(known?.into_iter().map(|one| (one.name.clone(), one)).collect()));
+        facts.offered = offered.ok().map(|offered| Ok(offered?.into_iter().collect()));
+        facts.subnets = networks.ok().map(|networks| Ok(networks?.into_iter().map(|one| (one.id.clone(), one)).collect()));
+        facts.listed = listed.ok().and_then(Result::err);
+        facts.buckets = buckets.into_keys().zip(refused.into_iter().map(Result::unwrap_or_default)).collect();
+        facts.ask_again(cloud, handles, types.len()).await;
+        facts
+    }
+
+    /// What depends on the first answers.
+    async fn ask_again<'a>(&mut self, cloud: &dyn Cloud, handles: impl Iterator<Item = &'a Handle>, types: usize) {
+        let trials: BTreeMap<String, Value> = handles.filter_map(|handle| self.trial(handle)).take(MOST_TRIALS).collect();
+        let ask_trials = join_all(trials.values().map(|request| timeout(SECOND, cloud.try_run_instances(request))));
+        let is_missing = matches!(&self.types, Some(Ok(known)) if known.len() < types);
+        let ask_names = async { if is_missing { timeout(SECOND, cloud.offerings(&[])).await.ok()?.ok() } else { None } };
+        let (tried, all) = tokio::join!(ask_trials, ask_names);
+        self.trials = trials.into_keys().zip(tried.into_iter().map(Result::ok)).collect();
+        self.all_types = names(all.iter().flatten().map(|(name, _)| name));
+    }
+
+    /// The request of a workload without what differs between those that are checked alike, and by what it is known. None for one whose
+    /// image or type is unknown.
+    pub(super) fn trial(&self, handle: &Handle) -> Option<(String, Value)> {
+        let Some(Some(Ok(image))) = self.images.get(&handle.image) else { return None };
+        let Some(Ok(types)) = &self.types else { return None };
+        let (offer, instance_type) = handle.offers.iter().find_map(|offer| Some((offer, types.get(&offer.instance_type)?)))?;
+        let found = Found {
+            image_id: image.id.clone(),
+            root_device: image.root_device.clone(),
+            root_gib: image.root_gib,
+            network_cards: instance_type.network_cards,
+            own_group: None,
+            expires: "0".to_owned(),
+            user_data: String::new(),
+        };
+        let mut request = run_instances(handle, offer, &found, 0);
+        // It is created with the launch, and so are the tags.
+        let members = request.as_object_mut()?;
+        for key in ["Placement", "ClientToken", "UserData"] {
+            members.remove(key);
+        }
+        let mut alike = members.clone();
+        alike.remove("TagSpecifications");
+        Some((Value::Object(alike).to_string(), request))
+    }
+}
+
+/// Does what a job does with its objects. Returns what was refused.
+async fn try_bucket(cloud: &dyn Cloud, handle: &Handle) -> Vec<CloudError> {
+    let (bucket, key) = (handle.bucket.name.as_str(), format!("{}preflight", handle.prefix));
+    let put = cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec()).await;
+    let listed = cloud.objects(bucket, &handle.prefix).await.map(drop);
+    let deleted = if put.is_ok() { cloud.delete(bucket, &[key]).await } else { Ok(()) };
+    [put, listed, deleted].into_iter().filter_map(Result::err).collect()
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let names: BTreeSet<&String> = names.collect();
+    names.into_iter().cloned().collect()
+}

@@ -1,0 +1,203 @@
+use super::*;
+use crate::{
+    cloud::{CloudError, InstanceType, Subnet, fake::Fake, fake::refused},
+    plan::{
+        self,
+        testing::{plain, site, workload},
+    },
+};
+use muster_text::Value;
+use serde_json::json;
+use std::{fmt::Write, sync::Arc, time::Duration};
+
+const NOW: Timestamp = Timestamp(1_796_000_000_000_000);
+
+fn planned(config: Value, options: Value, tasks: u32) -> Handle {
+    let mut workload = workload(config, options);
+    workload.num_tasks = tasks;
+    plan::handle(&workload).unwrap()
+}
+
+async fn found(fake: &Arc<Fake>, handles: &[Handle]) -> Vec<Finding> {
+    let planned: Vec<(usize, &Handle)> = handles.iter().enumerate().collect();
+    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW).await
+}
+
+fn refuse(fake: &Fake, service: &'static str, action: &str, code: &str, message: &str) {
+    let (action, code, message) = (action.to_owned(), code.to_owned(), message.to_owned());
+    fake.refuse(CloudError::Refused { service, action, code, message, status: 400, request_id: None });
+}
+
+fn plus(mut base: Value, more: &Value) -> Value {
+    for (key, value) in more.as_object().unwrap() {
+        base[key] = value.clone();
+    }
+    base
+}
+
+fn with(more: &Value) -> Value {
+    plus(plain(), more)
+}
+
+/// A row: its name, what is different in the region, and the workload.
+type Row = (&'static str, Box<dyn Fn(&Fake)>, Handle);
+
+fn row(name: &'static str, change: impl Fn(&Fake) + 'static, handle: Handle) -> Row {
+    (name, Box::new(change), handle)
+}
+
+fn rows() -> Vec<Row> {
+    let arm = |fake: &Fake| fake.state().images[0].architecture = "arm64".to_owned();
+    let other = |name: &str, fake: &Fake| {
+        let known: InstanceType = fake.state().types[0].clone();
+        fake.state().types.push(InstanceType { name: name.to_owned(), ..known });
+    };
+    let plan = |more: Value| planned(with(&more), site(), 1);
+    let as_planned = || planned(plain(), site(), 1);
+    vec![
+        row("no image", |_| {}, plan(json!({ "ami": "ami-0123456789abcdef0" }))),
+        row("no parameter", |_| {}, plan(json!({ "ami": "resolve:ssm:/none" }))),
+        row("no image of that name", |_| {}, plan(json!({ "ami": { "owner": "self", "name": "x-*" } }))),
+        row("image not ready", |fake| fake.state().images[0].state = "pending".to_owned(), as_planned()),
+        row("image on instance store", |fake| fake.state().images[0].is_on_ebs = false, as_planned()),
+        row("small volume", |_| {}, plan(json!({ "volume": { "size": 4 } }))),
+        row("architecture", arm, as_planned()),
+        row("type with a typo", |_| {}, plan(json!({ "instance_type": ["c7i.8xlrge", "c7i.8xlarge"] }))),
+        row("unknown type", |_| {}, plan(json!({ "instance_type": "zz9.nano" }))),
+        row("no EFA", |_| {}, plan(json!({ "network": "efa" }))),
+        row(
+            "not in these zones",
+            move |fake| {
+                other("p5.48xlarge", fake);
+                fake.state().offerings.push(("p5.48xlarge".to_owned(), "eu-west-1c".to_owned()));
+            },
+            plan(json!({ "instance_type": "p5.48xlarge" })),
+        ),
+        row("no subnet", |fake| drop(fake.state().subnets.pop()), as_planned()),
+        row(
+            "small subnets",
+            |fake| fake.state().subnets.iter_mut().for_each(|subnet: &mut Subnet| subnet.addresses = 11),
+            planned(plain(), site(), 12),
+        ),
+        row("no bucket", |fake| refuse(fake, "S3", "PutObject", "NoSuchBucket", ""), as_planned()),
+        row("bucket elsewhere", |fake| refuse(fake, "S3", "PutObject", "PermanentRedirect", ""), as_planned()),
+        row(
+            "missing rights",
+            |fake| {
+                refuse(fake, "S3", "PutObject", "AccessDenied", "");
+                refuse(fake, "S3", "ListObjectsV2", "AccessDenied", "");
+                refuse(fake, "EC2", "DescribeInstances", "UnauthorizedOperation", "");
+                refuse(fake, "EC2", "DescribeSubnets", "UnauthorizedOperation", "");
+                refuse(fake, "EC2", "RunInstances with DryRun", "UnauthorizedOperation", "Encoded: xyz");
+            },
+            as_planned(),
+        ),
+        row(
+            "unknown caller",
+            |fake| refuse(fake, "EC2", "DescribeImages", "AuthFailure", "AWS was not able to validate the credentials"),
+            as_planned(),
+        ),
+        row(
+            "clock",
+            |fake| {
+                let message = "The difference is too large: the clock of this machine is 16 min ahead of Amazon's: set it, for example with NTP";
+                refuse(fake, "S3", "PutObject", "RequestTimeTooSkewed", message);
+            },
+            as_planned(),
+        ),
+        row("credentials end", |fake| fake.state().credentials_end = Some(NOW.plus(Duration::from_mins(12))), as_planned()),
+        row(
+            "quota",
+            |fake| {
+                let message = "You have requested more vCPU capacity than your current vCPU limit of 384 allows";
+                refuse(fake, "EC2", "RunInstances with DryRun", "VcpuLimitExceeded", message);
+            },
+            planned(plain(), site(), 24),
+        ),
+        row(
+            "security group",
+            |fake| refuse(fake, "EC2", "RunInstances with DryRun", "InvalidGroup.NotFound", "sg-1 does not exist"),
+            as_planned(),
+        ),
+        row(
+            "account",
+            |fake| refuse(fake, "EC2", "RunInstances with DryRun", "OptInRequired", "You are not subscribed"),
+            as_planned(),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_mistake_that_a_region_knows_is_said_with_what_to_do() {
+    let mut said = String::new();
+    for (name, change, handle) in rows() {
+        let fake = Arc::new(Fake::default());
+        change(&fake);
+        let found = found(&fake, &[handle]).await;
+        writeln!(said, "{name}").unwrap();
+        assert!(!found.is_empty(), "{name}");
+        for Finding { what, hint, .. } in found {
+            writeln!(said, "  {what}\n    {}", hint.unwrap_or_default()).unwrap();
+        }
+    }
+    insta::assert_snapshot!(said);
+}
+
+#[tokio::test]
+async fn what_may_pass_is_no_finding() {
+    let planned = || planned(plain(), site(), 4);
+    assert_eq!(found(&Arc::new(Fake::default()), &[planned()]).await, []);
+    for (action, code) in [
+        ("RunInstances with DryRun", "InsufficientInstanceCapacity"),
+        ("RunInstances with DryRun", "RequestLimitExceeded"),
+        ("DescribeSubnets", "InternalError"),
+        ("DescribeInstanceTypes", "RequestLimitExceeded"),
+        ("PutObject", "SlowDown"),
+    ] {
+        let fake = Arc::new(Fake::default());
+        fake.refuse(refused(action, code, "your current vCPU limit of 384 allows", 503));
+        assert_eq!(found(&fake, &[planned()]).await, [], "{code}");
+    }
+    let fake = Arc::new(Fake::default());
+    fake.refuse(refused("RunInstances with DryRun", "VcpuLimitExceeded", "your current vCPU limit of 384 allows", 400));
+    assert_eq!(found(&fake, &[planned()]).await, [], "others may end");
+    let fake = Arc::new(Fake::default());
+    fake.refuse(CloudError::Unreached { service: "EC2", action: "DescribeImages".to_owned(), why: "refused".to_owned() });
+    assert_eq!(found(&fake, &[planned()]).await, []);
+}
+
+#[tokio::test]
+async fn the_requests_are_the_same_for_one_workload_and_for_many_and_leave_nothing() {
+    let alike: Vec<Handle> = (0..200).map(|_| planned(plain(), site(), 1)).collect();
+    let fake = Arc::new(Fake::default());
+    assert_eq!(found(&fake, &alike).await, []);
+    let mut calls = fake.state().calls.clone();
+    calls.sort_unstable();
+    assert_eq!(
+        calls,
+        [
+            "DeleteObjects",
+            "DescribeImages",
+            "DescribeInstanceTypeOfferings",
+            "DescribeInstanceTypes",
+            "DescribeInstances",
+            "DescribeSubnets",
+            "ListObjectsV2",
+            "PutObject",
+            "RunInstances with DryRun",
+        ]
+    );
+    assert!(fake.state().objects.is_empty());
+}
+
+#[tokio::test]
+async fn a_finding_names_the_workloads_that_it_ends() {
+    let handles = [
+        planned(plain(), site(), 1),
+        planned(with(&json!({ "volume": { "size": 4 } })), site(), 1),
+        planned(plain(), site(), 1),
+        planned(with(&json!({ "volume": { "size": 4 } })), site(), 2),
+    ];
+    let found = found(&Arc::new(Fake::default()), &handles).await;
+    assert_eq!(found.iter().map(|finding| &finding.workloads[..]).collect::<Vec<_>>(), [&[1, 3][..]]);
+}
