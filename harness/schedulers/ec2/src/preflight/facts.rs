@@ -94,6 +94,14 @@ impl Facts {
         self.all_types = names(all.iter().flatten().map(|(name, _)| name));
     }
 
+    /// Why questions that concern all workloads have no answer. What every launch and every look asks is among them.
+    pub(super) fn refusals(&self) -> impl Iterator<Item = &CloudError> {
+        let types = self.types.as_ref().and_then(|answer| answer.as_ref().err());
+        let offered = self.offered.as_ref().and_then(|answer| answer.as_ref().err());
+        let subnets = self.subnets.as_ref().and_then(|answer| answer.as_ref().err());
+        [types, offered, subnets, self.listed.as_ref()].into_iter().flatten()
+    }
+
     /// The request of a workload without what differs between those that are checked alike, and by what it is known. None for one whose
     /// image or type is unknown.
     pub(super) fn trial(&self, handle: &Handle) -> Option<(String, Value)> {

@@ -34,8 +34,9 @@ pub(super) fn wrong(facts: &Facts, handle: &Handle, now: Timestamp) -> Vec<Wrong
     list.subnets(facts, handle);
     list.bucket(facts, handle);
     list.trial(facts, handle);
-    // What every launch and every look asks.
-    facts.listed.iter().for_each(|error| list.refused(error));
+    for error in facts.refusals() {
+        list.refused(error);
+    }
     list.0
 }
 
@@ -127,11 +128,7 @@ impl List {
     }
 
     fn types(&mut self, facts: &Facts, handle: &Handle, image: Option<&Image>) {
-        let known = match &facts.types {
-            Some(Ok(known)) => known,
-            Some(Err(error)) => return self.refused(error),
-            None => return,
-        };
+        let Some(Ok(known)) = &facts.types else { return };
         let mut named: Vec<&str> = handle.offers.iter().map(|offer| offer.instance_type.as_str()).collect();
         named.dedup();
         let mut seen = BTreeSet::new();
@@ -163,12 +160,7 @@ impl List {
 
     /// One type that one of the subnets offers is enough.
     fn zones(&mut self, facts: &Facts, handle: &Handle, named: &[&str]) {
-        let (offered, subnets) = match (&facts.offered, &facts.subnets) {
-            (Some(Ok(offered)), Some(Ok(subnets))) => (offered, subnets),
-            (Some(Err(error)), _) => return self.refused(error),
-            // Subnets say it themselves.
-            _ => return,
-        };
+        let (Some(Ok(offered)), Some(Ok(subnets))) = (&facts.offered, &facts.subnets) else { return };
         let zone = |id: &str| subnets.get(id).map(|subnet| subnet.zone.clone());
         let is_offered = |name: &str, id: &str| zone(id).is_none_or(|zone| offered.contains(&(name.to_owned(), zone)));
         let is_known = |name: &str| offered.iter().any(|(one, _)| one == name);
@@ -191,11 +183,7 @@ impl List {
     }
 
     fn subnets(&mut self, facts: &Facts, handle: &Handle) {
-        let known = match &facts.subnets {
-            Some(Ok(known)) => known,
-            Some(Err(error)) => return self.refused(error),
-            None => return,
-        };
+        let Some(Ok(known)) = &facts.subnets else { return };
         let mut named: Vec<&str> = handle.offers.iter().map(|offer| offer.subnet.as_str()).collect();
         named.sort_unstable();
         named.dedup();

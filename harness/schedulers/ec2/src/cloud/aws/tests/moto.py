@@ -1,4 +1,6 @@
-"""Moto on a free port, with what the tests of the client need. Prints what is there as JSON, and ends with its standard input."""
+"""Moto on a free port, with what the tests of the client need. Prints what is there as JSON.
+
+Each line of the standard input is a policy for the user `harness`, and is answered by one line. It ends with its input."""
 
 import json
 import os
@@ -56,6 +58,8 @@ allowed = [
 policy = json.dumps({"Version": "2012-10-17", "Statement": allowed})
 iam.put_user_policy(UserName="reader", PolicyName="reads", PolicyDocument=policy)
 key = iam.create_access_key(UserName="reader")["AccessKey"]
+iam.create_user(UserName="harness")
+harness = iam.create_access_key(UserName="harness")["AccessKey"]
 world = {
     "address": address,
     "image": image["ami_id"],
@@ -64,7 +68,10 @@ world = {
     "volume": volume["VolumeId"],
     "key": key["AccessKeyId"],
     "secret": key["SecretAccessKey"],
+    "harness": [harness["AccessKeyId"], harness["SecretAccessKey"]],
 }
 print(json.dumps(world), file=out, flush=True)
-sys.stdin.read()
+for policy in sys.stdin:
+    iam.put_user_policy(UserName="harness", PolicyName="harness", PolicyDocument=policy)
+    print("set", file=out, flush=True)
 server.stop()

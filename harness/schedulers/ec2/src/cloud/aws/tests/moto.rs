@@ -2,33 +2,56 @@
 
 use super::{
     super::{http::Http, wire::now},
-    KEYS, client,
+    Aws, KEYS, client,
 };
-use crate::cloud::{
-    Cloud, Images, Method, Object,
-    contract::{self, World, filter, request},
+use crate::{
+    cloud::{
+        Cloud, CloudError, Images, Method, Object, Tags,
+        aws::answers::Done,
+        contract::{self, World, filter, request},
+    },
+    plan::{self, Handle, testing::workload},
+    preflight,
+    resolve::Resolver,
+    rights::{Plan, policy},
 };
 use bytes::Bytes;
+use muster_core::job::scheduler::Finding;
 use muster_text::Value;
+use serde_json::json;
 use std::{
     env,
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    sync::LazyLock,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdout, Command, Stdio},
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
 struct Moto {
     /// It ends when its input does, at the latest with this process.
     process: Child,
+    said: BufReader<ChildStdout>,
     address: String,
     volume: String,
-    /// Of who may read images and write below `ci/`.
+    /// The keys of who may read images and write below `ci/`, and of who has the policy that was set.
     reader: (String, String),
+    harness: (String, String),
     world: World,
 }
 
 impl Moto {
+    /// What the user `harness` may do.
+    fn allow(&mut self, policy: &Value) {
+        writeln!(self.process.stdin.as_ref().unwrap(), "{policy}").unwrap();
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        assert_eq!(line, "set\n");
+    }
+
+    fn client_of(&self, (key, secret): &(String, String)) -> Aws {
+        client(&self.address, &[("AWS_ACCESS_KEY_ID", key), ("AWS_SECRET_ACCESS_KEY", secret)])
+    }
+
     /// From now on moto checks signatures and rights.
     async fn check_rights(&self) {
         let reset = ::http::Request::post(format!("{}/moto-api/reset-auth", self.address)).header("content-type", "text/plain");
@@ -68,8 +91,8 @@ fn start(what: &str) -> Option<Moto> {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let (mut line, mut out) = (String::new(), BufReader::new(process.stdout.take().unwrap()));
+    out.read_line(&mut line).unwrap();
     let said: Value = serde_json::from_str(&line).unwrap();
     let text = |key: &str| said[key].as_str().unwrap().to_owned();
     let world = World {
@@ -80,8 +103,9 @@ fn start(what: &str) -> Option<Moto> {
         bucket: "bench".to_owned(),
         parameter: ("/images/bench".to_owned(), text("image")),
     };
-    let reader = (text("key"), text("secret"));
-    Some(Moto { process, address: text("address"), volume: text("volume"), reader, world })
+    let key = |at: usize| said["harness"][at].as_str().unwrap().to_owned();
+    let (reader, harness) = ((text("key"), text("secret")), (key(0), key(1)));
+    Some(Moto { process, said: out, address: text("address"), volume: text("volume"), reader, harness, world })
 }
 
 #[tokio::test]
@@ -172,13 +196,12 @@ async fn a_refusal_names_the_call_and_its_reason_and_no_secret() {
     ];
     moto.check_rights().await;
     let image = Images::Id(world.image.clone());
-    let (key, secret) = (("AWS_ACCESS_KEY_ID", &*moto.reader.0), ("AWS_SECRET_ACCESS_KEY", &*moto.reader.1));
-    let reader = client(&moto.address, &[key, secret]);
+    let reader = moto.client_of(&moto.reader);
     assert_eq!(reader.images(&image).await.unwrap().len(), 1);
     reader.put("bench", "ci/a b+c/é", b"x".to_vec()).await.unwrap();
     said.push(reader.put("bench", "other", Vec::new()).await.unwrap_err());
     said.push(reader.subnets(&[]).await.unwrap_err());
-    let forger = client(&moto.address, &[key, ("AWS_SECRET_ACCESS_KEY", "not-a-secret")]);
+    let forger = moto.client_of(&(moto.reader.0.clone(), "not-a-secret".to_owned()));
     said.push(forger.images(&image).await.unwrap_err());
     said.push(forger.put("bench", "ci/a", Vec::new()).await.unwrap_err());
     said.push(cloud.images(&image).await.unwrap_err());
@@ -191,5 +214,85 @@ async fn a_refusal_names_the_call_and_its_reason_and_no_secret() {
     assert!(!said.join("\n").contains("not-a-secret"), "{said:?}");
     // Their numbers are random.
     let said: Vec<&str> = said.iter().map(|one| one.split(" (request ").next().unwrap()).collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+/// A case with two instances in this world.
+fn planned(world: &World) -> Handle {
+    let image = format!("resolve:ssm:{}", world.parameter.0);
+    let config = json!({ "ami": image, "instance_type": world.instance_type });
+    let options = json!({ "region": "eu-west-1", "bucket": "s3://bench/ci", "subnets": [world.subnet] });
+    let mut workload = workload(config, options);
+    workload.num_tasks = 2;
+    plan::handle(&workload).unwrap()
+}
+
+async fn found(cloud: Aws, handle: &Handle) -> Vec<Finding> {
+    let cloud: Arc<dyn Cloud> = Arc::new(cloud);
+    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now()).await
+}
+
+/// All that is called from the launch of a case to its end, but for placement groups, which moto does not have.
+async fn whole_run(cloud: &Aws, world: &World, handle: &Handle) -> Result<(), CloudError> {
+    let (bucket, key) = (handle.bucket.name.as_str(), format!("{}boot", handle.prefix));
+    let tags = Tags::from([("rfm".to_owned(), "a".to_owned()), ("rfm-managed".to_owned(), "true".to_owned())]);
+    cloud.account().await?;
+    cloud.put(bucket, &key, b"x".to_vec()).await?;
+    let group = cloud.create_security_group(&handle.name, &world.vpc, &tags).await?;
+    let mut request = request(world, &handle.token, 2);
+    request["SecurityGroupIds"] = json!([group]);
+    let launched = cloud.run_instances(&request).await?;
+    let ids: Vec<String> = launched.into_iter().map(|one| one.id).collect();
+    cloud.instances(&[filter("tag:rfm-session", &handle.token)]).await?;
+    cloud.objects(bucket, &handle.prefix).await?;
+    cloud.get(bucket, &key, 0).await?;
+    cloud.console(&ids[0], true).await?;
+    cloud.tag(&ids, ("rfm-expires", "1")).await?;
+    cloud.terminate(&ids).await?;
+    cloud.security_groups(&[filter("tag:rfm", "a")]).await?;
+    cloud.delete_security_group(&group).await?;
+    for volume in cloud.free_volumes(&[filter("tag:rfm", "volume")]).await? {
+        cloud.delete_volume(&volume.id).await?;
+    }
+    cloud.delete(bucket, &[key]).await
+}
+
+/// Moto compares the resource of objects alone, and those that are deleted together with their bucket's; every other resource is `*` to
+/// it. It evaluates no conditions: these can be read only.
+fn as_moto_reads_it(mut policy: Value) -> Value {
+    let statements = policy["Statement"].as_array_mut().unwrap();
+    statements.retain(|statement| statement["Effect"] == "Allow");
+    for statement in statements {
+        statement.as_object_mut().unwrap().remove("Condition");
+        if statement["Sid"] == "Objects" {
+            statement["Resource"].as_array_mut().unwrap().push("arn:aws:s3:::bench".into());
+        } else if statement["Sid"] != "List" {
+            statement["Resource"] = "*".into();
+        }
+    }
+    policy
+}
+
+#[tokio::test]
+async fn the_printed_policy_allows_a_whole_run_and_no_more() {
+    let Some(mut moto) = start("the policy of `muster ec2 policy`") else { return };
+    let handle = planned(&moto.world);
+    moto.allow(&as_moto_reads_it(policy(&[Plan(handle.clone())], "123456789012")));
+    moto.check_rights().await;
+    assert_eq!(found(moto.client_of(&moto.harness), &handle).await, []);
+    let harness = moto.client_of(&moto.harness);
+    whole_run(&harness, &moto.world, &handle).await.unwrap();
+
+    let refused = [
+        harness.ec2::<Done>("CreateVpc", json!({ "CidrBlock": "10.1.0.0/16" })).await.map(drop),
+        harness.put("bench", "other/a", Vec::new()).await,
+        harness.get("other", "a", 0).await.map(drop),
+    ];
+    let codes = refused.map(|answer| answer.unwrap_err().code().map(str::to_owned).unwrap_or_default());
+    assert_eq!(codes, ["AccessDenied"; 3]);
+
+    // Who may do less is told all of it at once.
+    let findings = found(moto.client_of(&moto.reader), &handle).await;
+    let said: Vec<&str> = findings.iter().map(|finding| finding.what.as_str()).collect();
     insta::assert_snapshot!(said.join("\n"));
 }
