@@ -20,6 +20,9 @@ pub struct Workload {
     pub stage: PathBuf,
     /// What is put into that folder before anything runs; `None`: nothing.
     pub staging: Option<Staging>,
+    /// Whether the check has `keep_files`: a scheduler that does not share the folder brings back what the job leaves.
+    #[serde(default)]
+    pub keeps_files: bool,
     pub program: Program,
     /// The name of its scheduler in the site file.
     #[serde(default)]

@@ -267,6 +267,7 @@ impl Case {
                     case: (*name).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
+                    keeps_files: false,
                     program,
                     scheduler: "fake".into(),
                     own,

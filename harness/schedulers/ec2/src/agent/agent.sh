@@ -1,5 +1,5 @@
 # Muster's agent: runs one script, keeps its log in S3, ends the instance. The variables above are its input.
-# It needs sh, tar, dd, awk, sed, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
+# It needs sh, tar, dd, awk, sed, find, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
 set -u
 root=${RFM_ROOT:-/var/lib/muster}
 imds=${RFM_IMDS:-http://169.254.169.254}
@@ -28,22 +28,22 @@ works() {
 }
 for tool in curl wget python3 none; do works "$tool" && break; done
 : >empty
+patience=120
 
 # request METHOD FILE-TO-SEND FILE-FOR-THE-ANSWER HEADER: the URL is on standard input, out of sight of ps.
 request() {
   case $tool in
   curl)
     IFS= read -r url
-    printf 'url = "%s"\n' "$url" | "$client" -sSf -m 120 -K - -X "$1" -H "$4" -o "$3" ${2:+-T} ${2:+"$2"}
+    printf 'url = "%s"\n' "$url" | "$client" -sSf -m "$patience" -y 120 -K - -X "$1" -H "$4" -o "$3" ${2:+-T} ${2:+"$2"}
     ;;
   wget) "$client" -q -T 120 -t 1 --method="$1" --header="$4" -O "$3" -i - ${2:+--body-file="$2"} ;;
   python3)
-    "$client" -c 'import sys, urllib.request as u
+    "$client" -c 'import shutil, sys, urllib.request as u
 method, source, target, header = sys.argv[1:]
 body = open(source, "rb").read() if source else None
 request = u.Request(sys.stdin.readline().strip(), data=body, method=method, headers=dict([header.split(": ", 1)]))
-answer = u.urlopen(request, timeout=120).read()
-open(target, "wb").write(answer)' "$@"
+with u.urlopen(request, timeout=120) as answer, open(target, "wb") as file: shutil.copyfileobj(answer, file)' "$@"
     ;;
   *) return 1 ;;
   esac
@@ -71,8 +71,8 @@ retry() {
 now() { date +%s; }
 
 status() { # STATE EXIT
-  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"t":%s}\n' \
-    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$1" "$2" "$started" "$(size)" "$(now)" >status
+  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
+    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$1" "$2" "$started" "$(size)" "$outputs" "$(now)" >status
   put status status
 }
 size() { wc -c <log | tr -d ' '; }
@@ -113,7 +113,23 @@ stopped() { [ "$nodes" -gt 1 ] && get stop 2>/dev/null; }
 interrupted() { [ "$spot" -eq 1 ] && fact meta-data/spot/instance-action >/dev/null 2>&1; }
 kill_script() { kill -"$1" -"$(cat pid)" 2>/dev/null; }
 
-rank=0 instance='' ip='' type='' zone='' started=null segment=0 sent=0
+# Sends the files that the script has made or changed, for `keep_files`: an archive of at most 1 GiB.
+send_outputs() {
+  [ "$keeps_files" -eq 1 ] && [ -e marker ] || return 0
+  outputs=lost
+  (cd work && find . -type f -newer ../marker ! -path './rfm_*') >list || return 1
+  mkdir -p kept
+  while IFS= read -r file; do
+    mkdir -p "kept/${file%/*}" && { ln "work/$file" "kept/$file" || cp "work/$file" "kept/$file"; } || return 1
+  done <list
+  tar -czf outputs -C kept . || return 1
+  outputs=large
+  [ "$(wc -c <outputs | tr -d ' ')" -le 1073741824 ] || return 1
+  outputs=lost patience=3600
+  retry 5 put outputs outputs && outputs=sent
+}
+
+rank=0 instance='' ip='' type='' zone='' started=null segment=0 sent=0 outputs=none
 kernel=$(uname -r)
 microcode=$(sed -n 's/^microcode[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 : >>log
@@ -142,6 +158,36 @@ tar -xzf bundle -C work || finish failed 125
 hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
 mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
 
+# Data sets: each file is what was named, or the script does not begin. The most time they have is that of the instance.
+is_right() { # FILE DIGEST-OR-SIZE
+  case $2 in
+  sha256:*) echo "${2#*:}  $1" | sha256sum -c - >/dev/null 2>&1 ;;
+  md5:*) echo "${2#*:}  $1" | md5sum -c - >/dev/null 2>&1 ;;
+  *) [ "$(wc -c <"$1" | tr -d ' ')" = "${2#*:}" ] ;;
+  esac
+}
+fetch() { printf '%s\n' "$url" | request GET '' "$path.part" 'Accept: */*' && is_right "$path.part" "$check"; }
+fetch_data() {
+  patience=$((limit + 86400))
+  awk '$2 == "DATA" { print $3, $4, $5, $6 }' boot >data || return 1
+  while read -r path check unpack url; do
+    case $path in /*) ;; *) path=work/$path ;; esac
+    folder=$path
+    [ "$unpack" = 1 ] || folder=${path%/*}
+    mkdir -p "$folder" || return 1
+    [ "$unpack" = 1 ] && path=$root/archive
+    retry 5 fetch || { echo "the data set for $folder did not arrive as it was named ($check)" >>log && return 1; }
+    if [ "$unpack" = 1 ]; then
+      tar -xf "$path.part" -C "$folder" 2>>log || tar -xzf "$path.part" -C "$folder" 2>>log || return 1
+      rm -f "$path.part"
+    else
+      mv "$path.part" "$path"
+    fi
+  done <data
+  patience=120
+}
+if ! fetch_data; then finish failed 125; fi
+
 # All begin when all are there; rank 0 alone runs the script, and what it is told says where the others are.
 if [ "$nodes" -gt 1 ]; then
   retry 5 status ready null
@@ -162,6 +208,8 @@ if [ "$nodes" -gt 1 ]; then
   export RFM_HOSTFILE RFM_NODES
 fi
 
+# A second between what is there and what the script makes: not every `find` knows smaller times.
+if [ "$keeps_files" -eq 1 ]; then touch marker && sleep 1; fi
 started=$(now)
 {
   # shellcheck disable=SC2016  # it is for the inner shell
@@ -199,4 +247,5 @@ while [ ! -e exit ]; do
   status running null
 done
 [ -n "$code" ] || code=$(cat exit)
+[ "$state" = interrupted ] || send_outputs
 finish "$state" "$code"

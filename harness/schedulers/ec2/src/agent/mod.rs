@@ -2,6 +2,8 @@
 //!
 //! User data is one script and nothing else: cloud-init runs nothing, and says nothing, if it cannot read what it gets.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing is fetched yet: who looks for data sets is missing"))]
+pub(crate) mod fetched;
 #[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who writes to S3 is missing"))]
 pub(crate) mod parcel;
 #[cfg(test)]
@@ -30,6 +32,8 @@ pub(crate) struct Orders<'a> {
     pub keep_minutes: u64,
     /// It may be taken away, with a notice two minutes before.
     pub is_spot: bool,
+    /// What the script leaves is sent, too.
+    pub keeps_files: bool,
     /// A presigned address of the list of all others.
     pub boot_url: &'a str,
     pub pace: Pace,
@@ -69,17 +73,18 @@ pub(crate) enum UserDataError {
 
 /// The script that an instance runs when it boots. Its first command starts the timer that ends the instance.
 pub(crate) fn script(orders: &Orders<'_>) -> String {
-    let Orders { id, instances, timer_minutes, limit, keep_minutes, is_spot, boot_url, pace } = orders;
+    let Orders { id, instances, timer_minutes, limit, keep_minutes, is_spot, keeps_files, boot_url, pace } = orders;
     let Pace { flush, block, blocks, tries, pause, grace } = pace;
     format!(
         "#!/bin/sh\n\
          # shellcheck disable=SC2317  # `retry` calls functions by their names\n\
          shutdown -P +{timer_minutes} || {{ (sleep {}; poweroff -f) & }}\n\
-         id={id} nodes={instances} limit={limit} keep={keep_minutes} spot={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
+         id={id} nodes={instances} limit={limit} keep={keep_minutes} spot={} keeps_files={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
          url_of_boot={}\n\
          {AGENT}",
         timer_minutes * 60,
         u8::from(*is_spot),
+        u8::from(*keeps_files),
         quote(boot_url),
     )
 }

@@ -2,16 +2,18 @@
 //!
 //! ```text
 //! mod      `ec2_config` of a check          options  `sched_options` of a partition
-//! values   ids, names and types of EC2, as they are written
+//! values   ids, names and types of EC2, as they are written        data    what instances fetch before their script
 //! ```
 //! Every value is checked where it is written, when the file is read. A plan reads the same tables again, from values that are rendered.
 
+mod data;
 mod options;
 mod values;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use data::{DataSet, Digest};
 pub(crate) use options::{OPTIONS, Options, SITE_OPTIONS};
 pub(crate) use values::{Bucket, Image, InstanceType};
 
@@ -49,10 +51,13 @@ keys! {
         placement: Spanned<Placement>,
         /// Options of the processor: `{ threads_per_core }`.
         cpu_options: CpuOptions,
+        /// Files that the instances fetch before the script begins: a list of `{ src, dest, sha256, md5, unpack }`. Each is
+        /// verified, and the root volume is sized for them.
+        data: Vec<data::Entry>,
         /// How long an instance may take from its launch to the first sign of life. Default: 10m, for bare metal 25m.
         boot_timeout: Within,
     }
-    later ["data", "instance_store", "key_name"]
+    later ["instance_store", "key_name"]
     instead {
         "instances" | "count" | "min_count" | "max_count" => "write `num_tasks` in the check: each instance is a task",
         "volume_gb" => "write `volume: { size: GIB }`",
@@ -223,7 +228,7 @@ pub(crate) fn without_places(mistakes: Vec<Diagnostic>) -> Vec<Diagnostic> {
 
 /// Which fields of `ec2_config` are text although they may look like a number.
 pub(crate) fn is_text(path: &[&str]) -> bool {
-    path == ["ami", "owner"]
+    matches!(path, ["ami", "owner"] | ["data", "[]", "sha256" | "md5" | "src" | "dest"])
 }
 
 /// The size of the root volume, as it is planned.

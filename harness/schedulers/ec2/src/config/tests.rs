@@ -42,9 +42,14 @@ fn each_mistake_in_ec2_config_is_reported_at_its_place_with_what_to_do() {
         "{ ami: ami-0abc1234, instance_type: p5.48xlarge, capacity_reservation: cr-0abc1234 }",
         "{ ami: ami-0abc1234, instance_type: p5.48xlarge, market: capacity-block }",
         "{ ami: ami-0abc1234, instance_type: [p5.48xlarge, p4d.24xlarge], market: capacity-block, capacity_reservation: cr-0abc1234, placement: cluster }",
-        "{ ami: ami-0abc1234, instance_type: c7i.large, keep_failed: 30m, data: [] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, keep_failed: 30m, key_name: k }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, boot_timeout: 0s }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, cpu_options: { threads_per_core: 0 } }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: data/x }] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 'https://example.org/x', dest: x }] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 'https://me:secret@example.org/x', dest: x, md5: 12 }] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 's3://sets/x y', dest: a/../b }] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 's3://sets/x/', dest: x, unpack: true, md5: 0123456789abcdef0123456789abcdef }] }",
     ];
     let mut text = String::new();
     for row in rows {
@@ -65,6 +70,8 @@ fn what_ec2_has_is_taken() {
         "{ ami: ami-0abc1234, instance_type: c7i.large, volume: { size: auto } }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, volume: { size: 100, type: gp3, iops: 4000, throughput: 250 } }",
         "{ ami: ami-0abc1234, instance_type: p5.48xlarge, market: capacity-block, capacity_reservation: cr-0abc1234, network: efa }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 's3://sets/imagenet/', dest: /data/imagenet }] }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 'https://example.org/x.tar', dest: x, unpack: true, sha256: '${{ digest }}' }] }",
         // What a placeholder will be is not known when the file is read.
         "{ ami: '${{ image }}', instance_type: '${{ type }}', market: '${{ market }}', capacity_reservation: cr-0abc1234 }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, volume: { type: '${{ type }}', iops: 3000 } }",

@@ -102,7 +102,7 @@ fn is_profile(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "+=,.@_-".contains(c))
 }
 
-fn is_address(text: &str) -> bool {
+pub(super) fn is_address(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|host| !host.is_empty()))
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("s3://")?;
         let (name, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let (is_plain, is_edge) = (

@@ -20,12 +20,12 @@ pub(crate) use request::{Found, run_instances};
 
 use crate::{
     agent::{Orders, Pace},
-    config::{Bucket, CONFIG, Config, Image, Network, Options, Placement, PlannedVolume},
+    config::{Bucket, CONFIG, Config, DataSet, Image, Network, Options, Placement, PlannedVolume},
 };
 use muster_core::job::{
     handle::JobHandle,
     scheduler::Job,
-    workload::{Program, Workload},
+    workload::{Program, Staging, Workload},
 };
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,15 @@ pub(crate) struct Handle {
     pub pass_env: Vec<String>,
     #[serde(default)]
     pub launched: Option<Timestamp>,
+    /// What the instances fetch before the script begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataSet>,
+    /// The files that are sent with the script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staging: Option<Staging>,
+    /// Whether what the script leaves comes back.
+    #[serde(default)]
+    pub keeps_files: bool,
 }
 
 /// Where an instance is. Jobs with the same place share one poller.
@@ -135,6 +144,7 @@ pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: 
         limit: handle.lifetime.limit,
         keep_minutes: handle.lifetime.keep.div_ceil(60),
         is_spot: offer.bought == Bought::Spot,
+        keeps_files: handle.keeps_files,
         boot_url,
         pace: Pace::default(),
     }
@@ -157,14 +167,14 @@ pub(crate) fn handle(workload: &Workload) -> Result<Handle, Vec<Diagnostic>> {
     let script = script(workload).map_err(&mut kept).ok();
     let limit = limit(workload).map_err(&mut kept).ok();
     match (config, options, script, limit) {
-        (Some(config), Some(options), Some(script), Some(limit)) => put_together(workload, &config, options, script, limit),
+        (Some(config), Some(options), Some(script), Some(limit)) => put_together(workload, config, options, script, limit),
         _ => Err(mistakes),
     }
 }
 
 fn put_together(
     workload: &Workload,
-    config: &Config,
+    config: Config,
     options: Options,
     (script, pass_env): (String, Vec<String>),
     limit: Duration,
@@ -204,6 +214,9 @@ fn put_together(
         script,
         pass_env,
         launched: None,
+        data: config.data.into_iter().flatten().filter_map(Option::from).collect(),
+        staging: workload.staging.clone().map(muster_stage::absolute),
+        keeps_files: workload.keeps_files,
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) enum Shell {
 }
 
 /// What the agent uses beside a shell and one program that speaks HTTP.
-const TOOLS: [&str; 21] = [
+const TOOLS: [&str; 24] = [
     "awk",
     "base64",
     "cat",
@@ -29,8 +29,10 @@ const TOOLS: [&str; 21] = [
     "cp",
     "date",
     "dd",
+    "find",
     "gzip",
     "head",
+    "md5sum",
     "mkdir",
     "mv",
     "rm",
@@ -40,6 +42,7 @@ const TOOLS: [&str; 21] = [
     "sleep",
     "tail",
     "tar",
+    "touch",
     "tr",
     "uname",
     "wc",
@@ -54,13 +57,14 @@ pub(super) struct Given<'a> {
     pub instances: u32,
     pub limit: u64,
     pub is_spot: bool,
+    pub keeps_files: bool,
     pub pace: Pace,
 }
 
 impl Default for Given<'_> {
     fn default() -> Self {
         let pace = Pace { flush: 1, block: 1024, blocks: 64, tries: 2, pause: 1, grace: 1 };
-        Self { shell: Shell::Dash, http: "curl", rank: 0, instances: 1, limit: 60, is_spot: false, pace }
+        Self { shell: Shell::Dash, http: "curl", rank: 0, instances: 1, limit: 60, is_spot: false, keeps_files: false, pace }
     }
 }
 
@@ -110,6 +114,7 @@ impl Instance {
             limit: given.limit,
             keep_minutes: 30,
             is_spot: given.is_spot,
+            keeps_files: given.keeps_files,
             boot_url: &url,
             pace: given.pace,
         };

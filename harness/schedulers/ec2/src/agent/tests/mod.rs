@@ -1,5 +1,6 @@
 //! The agent as it runs on an instance, against a server that plays S3 and the metadata service.
 
+mod files;
 mod instance;
 mod server;
 
@@ -21,6 +22,7 @@ fn orders() -> Orders<'static> {
         limit: 1200,
         keep_minutes: 30,
         is_spot: false,
+        keeps_files: false,
         boot_url: "https://bench.s3.eu-west-1.amazonaws.com/a'b?x=1&y=2",
         pace: Pace::default(),
     }

@@ -1,0 +1,131 @@
+//! Data sets, and the files that travel with the script and come back.
+
+use super::{
+    super::fetched::{Check, Fetched, lines},
+    *,
+};
+use crate::config::Digest;
+use flate2::read::GzDecoder;
+use sha2::{Digest as _, Sha256};
+use std::io::Read;
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A file for the agents, and its content as S3 has it.
+fn fetched(server: &Server, path: &str, content: &[u8], check: Check, unpack: bool) -> String {
+    let key = format!("data/{}", path.replace('/', "_"));
+    server.put(&key, content);
+    let size = content.len() as u64;
+    let file = Fetched { path: path.to_owned(), unpack, check, bucket: String::new(), key: key.clone(), size };
+    lines(&[file], &[server.url(&key)])
+}
+
+fn archive() -> Vec<u8> {
+    let mut archive = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    let mut header = tar::Header::new_ustar();
+    header.set_size(3);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, "deep/inside", &b"in\n"[..]).unwrap();
+    archive.into_inner().unwrap().finish().unwrap()
+}
+
+/// Runs a script on an instance that has more in its list.
+fn run_with(given: Given<'_>, script: &str, more: impl Fn(&Server) -> String) -> (Server, Instance) {
+    let server = Server::start();
+    stage(&server, script, 1);
+    let list = String::from_utf8(server.get("boot").unwrap()).unwrap() + &more(&server);
+    server.put("boot", list);
+    let instance = Instance::boot(&server, given);
+    instance.wait();
+    (server, instance)
+}
+
+#[test]
+fn data_sets_are_verified_and_there_before_the_script_begins() {
+    let play = |shell, http: &'static str| {
+        if !can_play(shell, http) {
+            return;
+        }
+        let given = Given { shell, http, ..Given::default() };
+        let far = tempfile::tempdir().unwrap();
+        let absolute = far.path().join("a/b").display().to_string();
+        let (server, instance) = run_with(given, &format!("cat sets/one {absolute} open/deep/inside\n"), |server| {
+            let sum = Check::Digest(Digest::Sha256(hex(&Sha256::digest(b"one\n"))));
+            let archive = archive();
+            fetched(server, "sets/one", b"one\n", sum, false)
+                + &fetched(server, &absolute, b"two\n", Check::Size(4), false)
+                + &fetched(server, "open", &archive, Check::Size(archive.len() as u64), true)
+        });
+        assert_eq!(log(&server, 0), "one\ntwo\nin\n", "{shell:?} with {http}: {}", instance.read("root/agent.out"));
+    };
+    thread::scope(|threads| {
+        for (shell, http) in [(Shell::Dash, "curl"), (Shell::Busybox, "wget"), (Shell::Busybox, "python3")] {
+            threads.spawn(move || play(shell, http));
+        }
+    });
+}
+
+#[test]
+fn a_data_set_that_is_another_ends_the_job_before_the_script() {
+    if !can_play(Shell::Dash, "curl") {
+        return;
+    }
+    let rows = [
+        ("sha256", Check::Digest(Digest::Sha256("0".repeat(64)))),
+        ("md5", Check::Digest(Digest::Md5("0".repeat(32)))),
+        ("size", Check::Size(5)),
+    ];
+    thread::scope(|threads| {
+        for (what, check) in rows {
+            threads.spawn(move || {
+                let (server, _) = run_with(Given::default(), "echo ran\n", |server| {
+                    fetched(server, "sets/one", b"one\n", check.clone(), false)
+                });
+                let (log, said) = (log(&server, 0), status(&server, 0));
+                assert_eq!((&said["state"], &said["exit"]), (&json!("failed"), &json!(125)), "{what}");
+                assert!(
+                    log.contains("the data set for work/sets did not arrive as it was named") && !log.contains("ran"),
+                    "{log}"
+                );
+            });
+        }
+    });
+}
+
+#[test]
+fn what_the_script_leaves_is_sent_and_what_it_got_is_not() {
+    let play = |shell, http: &'static str| {
+        if !can_play(shell, http) {
+            return;
+        }
+        let given = Given { shell, http, keeps_files: true, ..Given::default() };
+        let script = "mkdir -p out && printf '1\\n' >out/result && cp rfm_job.sh mine; exit 3\n";
+        let (server, instance) = run_with(given, script, |server| {
+            format!("0 PUT outputs {}\n{}", server.url("0/outputs"), fetched(server, "big", b"xx", Check::Size(2), false))
+        });
+        assert_eq!(status(&server, 0)["outputs"], "sent", "{shell:?}: {}", instance.read("root/agent.out"));
+        let sent = server.get("0/outputs").unwrap();
+        let mut files = tar::Archive::new(GzDecoder::new(&sent[..]));
+        let mut names: Vec<String> = Vec::new();
+        for file in files.entries().unwrap() {
+            let mut file = file.unwrap();
+            let name = file.path().unwrap().display().to_string();
+            if name.ends_with('/') {
+                continue;
+            }
+            let mut content = String::new();
+            file.read_to_string(&mut content).unwrap();
+            names.push(name.trim_start_matches("./").to_owned());
+        }
+        names.sort();
+        assert_eq!(names, ["mine", "out/result"], "{shell:?}");
+        assert_eq!(instance.shutdowns().last().map(String::as_str), Some("-P +30"), "it is kept: {:?}", instance.shutdowns());
+    };
+    thread::scope(|threads| {
+        for (shell, http) in [(Shell::Dash, "curl"), (Shell::Busybox, "python3")] {
+            threads.spawn(move || play(shell, http));
+        }
+    });
+}
