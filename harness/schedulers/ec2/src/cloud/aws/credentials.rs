@@ -1,6 +1,6 @@
 //! Whose requests they are: the places where Amazon's own tools look for credentials, in their order.
 
-use super::http::Http;
+use super::http::{Http, is_near};
 use crate::cloud::CloudError;
 use bytes::Bytes;
 use muster_text::time::Timestamp;
@@ -18,8 +18,9 @@ use tokio::{sync::Mutex, time::timeout};
 /// The longest that looking for credentials may take: a program may ask for them over the network.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Amazon's metadata service is one hop away: who is not on EC2 does not wait for it.
-const METADATA_LIMIT: Duration = Duration::from_secs(2);
+/// A service that gives credentials. That of instances is one hop away: who is not on EC2 does not wait for it.
+const OUTSIDE_LIMIT: Duration = Duration::from_secs(10);
+const NEAR_LIMIT: Duration = Duration::from_secs(2);
 
 type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 
@@ -43,7 +44,7 @@ impl Credentials {
             ("the profile", Box::new(ProfileCredentialProvider::new())),
             ("single sign-on", Box::new(SSOCredentialProvider::default())),
             ("credential_process", Box::new(ProcessCredentialProvider::new())),
-            ("the role of the profile", Box::new(RoleOfProfile { profile })),
+            ("the profile, by the AWS CLI", Box::new(ByCommandLine { profile })),
             ("the token file", Box::new(AssumeRoleWithWebIdentityCredentialProvider::default())),
             ("the container", Box::new(ECSCredentialProvider::default())),
             ("the instance", Box::new(IMDSv2CredentialProvider::default())),
@@ -117,20 +118,21 @@ impl ProvideCredential for Environment {
     }
 }
 
-/// A profile with a role, which may need another profile, a second factor, or a cache: Amazon's command line knows.
+/// A profile with a role or a login, which may need another profile, a second factor, or a token that is renewed: Amazon's command line
+/// knows how.
 #[derive(Debug)]
-struct RoleOfProfile {
+struct ByCommandLine {
     profile: String,
 }
 
-impl ProvideCredential for RoleOfProfile {
+impl ProvideCredential for ByCommandLine {
     type Credential = Credential;
 
     async fn provide_credential(&self, context: &Context) -> Result<Option<Credential>> {
         let file = context.env_var("AWS_CONFIG_FILE").unwrap_or_else(|| "~/.aws/config".to_owned());
         let Some(file) = context.expand_home_dir(&file) else { return Ok(None) };
         let text = context.file_read_as_string(&file).await.unwrap_or_default();
-        if !has_role(&text, &self.profile) {
+        if !needs_command_line(&text, &self.profile) {
             return Ok(None);
         }
         let command = format!("aws configure export-credentials --format process --profile {}", self.profile);
@@ -138,12 +140,13 @@ impl ProvideCredential for RoleOfProfile {
     }
 }
 
-fn has_role(config: &str, profile: &str) -> bool {
+fn needs_command_line(config: &str, profile: &str) -> bool {
+    const KEYS: &[&str] = &["role_arn", "sso_session", "sso_start_url", "login_session"];
     let mut is_here = false;
     for line in config.lines().map(str::trim) {
         if let Some(section) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             is_here = section.trim().strip_prefix("profile").map_or(section.trim(), str::trim) == profile;
-        } else if is_here && line.starts_with("role_arn") {
+        } else if is_here && line.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key.trim())) {
             return true;
         }
     }
@@ -181,7 +184,8 @@ impl fmt::Debug for Metadata {
 
 impl HttpSend for Metadata {
     async fn http_send(&self, request: ::http::Request<Bytes>) -> Result<::http::Response<Bytes>> {
-        self.0.send(request, METADATA_LIMIT).await.map_err(|why| Error::unexpected(why).set_retryable(true))
+        let limit = if request.uri().host().is_some_and(is_near) { NEAR_LIMIT } else { OUTSIDE_LIMIT };
+        self.0.send(request, limit).await.map_err(|why| Error::unexpected(why).set_retryable(true))
     }
 }
 
@@ -189,5 +193,21 @@ impl HttpSend for Metadata {
 #[cfg(test)]
 pub(super) fn environment(variables: &[(&str, &str)]) -> reqsign_core::StaticEnv {
     let envs = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    reqsign_core::StaticEnv { home_dir: None, envs }
+    let home_dir = variables.iter().find(|(name, _)| *name == "HOME").map(|(_, home)| home.into());
+    reqsign_core::StaticEnv { home_dir, envs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needs_command_line;
+
+    #[test]
+    fn profiles_with_a_role_or_a_login_are_left_to_the_command_line() {
+        let config = "[default]\nregion = eu-west-1\n[profile bench]\nrole_arn = arn:aws:iam::1:role/b\nsource_profile = default\n\
+                      [profile sso]\nsso_session=corp\n[sso-session corp]\nsso_start_url = https://corp\n";
+        let rows = [("default", false), ("bench", true), ("sso", true), ("none", false)];
+        for (profile, expected) in rows {
+            assert_eq!(needs_command_line(config, profile), expected, "{profile}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ impl Http {
     /// No I/O but reading the certificates that this machine trusts.
     ///
     /// # Errors
-    /// It trusts none.
+    /// TLS cannot be set up.
     pub(super) fn new() -> Result<Self, String> {
         // The first in the process wins; there is no other than ring.
         let _ = ring::default_provider().install_default();
@@ -57,7 +57,7 @@ impl Http {
 }
 
 /// This machine, and addresses of its own link: there the metadata of instances and containers are.
-fn is_near(host: &str) -> bool {
+pub(super) fn is_near(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse();
     match address {
         Ok(IpAddr::V4(v4)) => v4.is_loopback() || v4.is_link_local(),
@@ -72,7 +72,9 @@ fn causes(error: &dyn Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    cause.to_string()
+    let said = cause.to_string();
+    let hint = if said.contains("UnknownIssuer") { " (SSL_CERT_FILE names a file of certificates to trust)" } else { "" };
+    format!("{said}{hint}")
 }
 
 #[cfg(test)]

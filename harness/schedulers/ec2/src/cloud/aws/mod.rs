@@ -40,7 +40,7 @@ const MOST_IDS: usize = 500;
 /// A region. No I/O: credentials are looked for with the first call.
 ///
 /// # Errors
-/// This machine trusts no certificates.
+/// TLS cannot be set up.
 pub(crate) fn connect(place: &Place) -> Result<Arc<dyn Cloud>, CloudError> {
     Ok(Arc::new(Aws::new(place, OsEnv)?))
 }

@@ -13,15 +13,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-struct Server {
-    address: String,
+pub(super) struct Server {
+    pub address: String,
     /// Head and body of each request.
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     /// `answers`: whole answers of HTTP; an empty one closes the connection after the request was read. The last is given for ever.
-    async fn start(answers: Vec<String>) -> Self {
+    pub(super) async fn start(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -38,7 +38,7 @@ impl Server {
         Self { address, asked }
     }
 
-    fn asked(&self) -> Vec<String> {
+    pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -60,7 +60,7 @@ async fn read(connection: &mut TcpStream) -> String {
     }
 }
 
-fn answer(status: u16, headers: &str, body: &str) -> String {
+pub(super) fn answer(status: u16, headers: &str, body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}")
 }

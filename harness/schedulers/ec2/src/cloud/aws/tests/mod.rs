@@ -1,6 +1,7 @@
 //! The client against servers that speak as Amazon does: moto, and one that says what a test wants.
 
 mod canned;
+mod credentials;
 mod moto;
 
 use super::{Aws, credentials::environment};
