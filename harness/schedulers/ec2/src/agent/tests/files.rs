@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use std::io::Read;
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 /// A file for the agents, and its content as S3 has it.
