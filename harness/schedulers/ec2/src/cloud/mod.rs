@@ -17,6 +17,7 @@ pub(crate) use aws::connect;
 use crate::plan::Place;
 use futures_util::future::BoxFuture;
 use muster_text::{Value, time::Timestamp};
+use std::path::Path;
 
 /// A call. It is sent once more where nothing can have happened twice, but `run_instances` never: what follows from its refusal is
 /// decided by `decide::offer`.
@@ -79,6 +80,10 @@ pub(crate) trait Cloud: Send + Sync {
     /// All pages, in the order of the keys.
     fn objects<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> Call<'a, Vec<Object>>;
     fn delete<'a>(&'a self, bucket: &'a str, keys: &'a [String]) -> Call<'a, ()>;
+    /// A file of the web in a new file here, without credentials. `shown`: the address for people; it may be presigned.
+    fn download<'a>(&'a self, address: &'a str, shown: &'a str, to: &'a Path) -> Call<'a, Downloaded>;
+    /// A file here as an object, whatever its size.
+    fn upload<'a>(&'a self, bucket: &'a str, key: &'a str, from: &'a Path) -> Call<'a, ()>;
     /// Addresses that who has them may use until `until`, of the same order as the keys.
     fn presign<'a>(&'a self, bucket: &'a str, wanted: &'a [(Method, String)], until: Timestamp) -> Call<'a, Vec<String>>;
 }
@@ -180,6 +185,15 @@ pub(crate) struct Object {
     pub size: u64,
     /// It changes with the content.
     pub etag: String,
+}
+
+/// What a file of the web turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Downloaded {
+    pub size: u64,
+    /// Hex digits.
+    pub sha256: String,
+    pub md5: String,
 }
 
 /// Why a call gave no answer.

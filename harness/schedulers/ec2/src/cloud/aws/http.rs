@@ -10,6 +10,8 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long a connection that nobody uses is kept: Amazon closes them after 20 s or more.
 const IDLE: Duration = Duration::from_secs(15);
 
+const REDIRECTS: usize = 10;
+
 /// The connections of a region. Clones share them.
 #[derive(Clone)]
 pub(super) struct Http {
@@ -17,6 +19,8 @@ pub(super) struct Http {
     outside: Client,
     /// What is on this machine or beside it is never asked through a proxy: a proxy would ask its own.
     near: Client,
+    /// For files of the web, which are often elsewhere than they are said to be.
+    web: Client,
 }
 
 impl Http {
@@ -29,12 +33,26 @@ impl Http {
         let _ = ring::default_provider().install_default();
         let builder = || {
             let named = concat!("muster/", env!("CARGO_PKG_VERSION"));
-            let builder = Client::builder().user_agent(named).connect_timeout(CONNECT_LIMIT).pool_idle_timeout(IDLE);
-            // A signature is for one host.
-            builder.redirect(Policy::none())
+            Client::builder().user_agent(named).connect_timeout(CONNECT_LIMIT).pool_idle_timeout(IDLE)
         };
         let built = |client: reqwest::Result<Client>| client.map_err(|error| causes(&error));
-        Ok(Self { outside: built(builder().build())?, near: built(builder().no_proxy().build())? })
+        // A signature is for one host.
+        let signed = || builder().redirect(Policy::none());
+        Ok(Self {
+            outside: built(signed().build())?,
+            near: built(signed().no_proxy().build())?,
+            web: built(builder().redirect(Policy::limited(REDIRECTS)).build())?,
+        })
+    }
+
+    /// The answer of any server, whose body is still to be read.
+    ///
+    /// # Errors
+    /// Why there is none, without the address.
+    pub(super) async fn open(&self, address: &str) -> Result<reqwest::Response, String> {
+        let host = address.parse::<http::Uri>().ok().and_then(|address| address.host().map(str::to_owned));
+        let client = if host.as_deref().is_some_and(is_near) { &self.near } else { &self.web };
+        client.get(address).send().await.map_err(|error| causes(&error.without_url()))
     }
 
     /// The answer, whatever it says. `limit`: until its last byte.

@@ -4,10 +4,11 @@
 //! ```text
 //! mod          the calls                     query     parameters as a form        answers   XML of EC2
 //! wire         signed, sent, sent again      refusals  errors, and what helps      s3        objects
-//! credentials  where they are found          http      connections and proxies
+//! credentials  where they are found          http      connections and proxies      copy      large files
 //! ```
 
 mod answers;
+mod copy;
 mod credentials;
 mod http;
 mod query;
@@ -18,7 +19,8 @@ mod tests;
 mod wire;
 
 use super::{
-    Call, Cloud, CloudError, Filter, Image, Images, Instance, InstanceType, Method, Object, Subnet, Tags, Thing, action,
+    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Subnet, Tags, Thing,
+    action,
 };
 use crate::plan::Place;
 use answers::{Console, Created, Done, Page};
@@ -28,7 +30,7 @@ use muster_text::{Value, time::Timestamp};
 use reqsign_core::{Env, OsEnv};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use wire::{Answer, Ask, Service, Wire};
 
 const EC2: &str = "2016-11-15";
@@ -337,6 +339,14 @@ impl Cloud for Aws {
 
     fn delete<'a>(&'a self, bucket: &'a str, keys: &'a [String]) -> Call<'a, ()> {
         Box::pin(s3::delete(&self.wire, bucket, keys))
+    }
+
+    fn download<'a>(&'a self, address: &'a str, shown: &'a str, to: &'a Path) -> Call<'a, Downloaded> {
+        Box::pin(copy::download(&self.wire.http, address, shown, to))
+    }
+
+    fn upload<'a>(&'a self, bucket: &'a str, key: &'a str, from: &'a Path) -> Call<'a, ()> {
+        Box::pin(copy::upload(&self.wire, bucket, key, from))
     }
 
     fn presign<'a>(&'a self, bucket: &'a str, wanted: &'a [(Method, String)], until: Timestamp) -> Call<'a, Vec<String>> {

@@ -109,6 +109,50 @@ pub(super) async fn delete(wire: &Wire, bucket: &str, keys: &[String]) -> Result
     Ok(())
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Begun {
+    upload_id: String,
+}
+
+/// Begins an object that is sent in pieces, and returns what names it. One that is not completed costs its space until the lifecycle
+/// rule of the bucket removes it.
+pub(super) async fn begin(wire: &Wire, bucket: &str, key: &str) -> Result<String, CloudError> {
+    let headers = vec![("content-type", "application/octet-stream".to_owned())];
+    let address = format!("{}?uploads=", wire.object(bucket, key));
+    let ask = ask(action::PUT_OBJECT, Verb::POST, address, headers, Bytes::new());
+    let answer = wire.call(ask, |status| status.is_success()).await?;
+    super::xml::<Begun>("S3", action::PUT_OBJECT, &answer.body).map(|begun| begun.upload_id)
+}
+
+/// Sends a piece, and returns its tag.
+pub(super) async fn piece(
+    wire: &Wire,
+    bucket: &str,
+    key: &str,
+    (upload, number): (&str, usize),
+    bytes: Vec<u8>,
+) -> Result<String, CloudError> {
+    let number = number.to_string();
+    let address = format!("{}{}", wire.object(bucket, key), query(&[("partNumber", &number), ("uploadId", upload)]));
+    let ask = ask(action::PUT_OBJECT, Verb::PUT, address, Vec::new(), bytes.into());
+    let answer = wire.call(ask, |status| status.is_success()).await?;
+    Ok(answer.etag)
+}
+
+/// Makes the pieces an object.
+pub(super) async fn complete(wire: &Wire, bucket: &str, key: &str, upload: &str, tags: &[String]) -> Result<(), CloudError> {
+    let mut body = r#"<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">"#.to_owned();
+    for (at, tag) in tags.iter().enumerate() {
+        let _ = write!(body, "<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", at + 1, escape(tag.as_str()));
+    }
+    body.push_str("</CompleteMultipartUpload>");
+    let address = format!("{}{}", wire.object(bucket, key), query(&[("uploadId", upload)]));
+    let headers = vec![("content-type", "application/xml".to_owned())];
+    let ask = ask(action::PUT_OBJECT, Verb::POST, address, headers, body.into());
+    wire.call(ask, |status| status.is_success()).await.map(drop)
+}
+
 pub(super) async fn presign(
     wire: &Wire,
     bucket: &str,

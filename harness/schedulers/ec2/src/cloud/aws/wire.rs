@@ -72,13 +72,15 @@ pub(super) struct Ask {
 
 pub(super) struct Answer {
     pub status: StatusCode,
+    /// Of an object or a piece of one; empty elsewhere.
+    pub etag: String,
     pub body: Bytes,
 }
 
 /// The connections to one region.
 pub(super) struct Wire {
     place: Place,
-    http: Http,
+    pub(super) http: Http,
     pub(super) credentials: Credentials,
 }
 
@@ -156,7 +158,8 @@ impl Wire {
         let status = answer.status();
         tracing::debug!(service, action, status = status.as_u16(), took = ?asked.elapsed(), "a call to Amazon");
         if is_fine(status) {
-            return Ok(Answer { status, body: answer.into_body() });
+            let etag = answer.headers().get("etag").and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
+            return Ok(Answer { status, etag, body: answer.into_body() });
         }
         Err(refusal((service, action), status, answer.headers(), answer.body(), now()))
     }

@@ -183,6 +183,27 @@ async fn who_has_an_address_reads_and_writes_with_it_until_it_ends() {
 }
 
 #[tokio::test]
+async fn a_file_of_many_pieces_arrives_whole_and_comes_back() {
+    let Some(moto) = shared("large files in S3") else { return };
+    let cloud = client(&moto.address, &KEYS);
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+    let bytes: Vec<u8> = (0..(40 << 20) + 3).map(|at: u32| (at % 251).to_le_bytes()[0]).collect();
+    std::fs::write(&from, &bytes).unwrap();
+    cloud.upload(&moto.world.bucket, "ci/large", &from).await.unwrap();
+    let listed = cloud.objects(&moto.world.bucket, "ci/large").await.unwrap();
+    assert_eq!(listed.iter().map(|object| object.size).collect::<Vec<_>>(), [bytes.len() as u64]);
+    let until = now().plus(Duration::from_mins(10));
+    let wanted = [(Method::Get, "ci/large".to_owned()), (Method::Get, "ci/nothing".to_owned())];
+    let addresses = cloud.presign(&moto.world.bucket, &wanted, until).await.unwrap();
+    let downloaded = cloud.download(&addresses[0], "ci/large", &to).await.unwrap();
+    assert_eq!(downloaded.sha256, super::super::wire::sha256(&bytes));
+    assert_eq!(std::fs::read(&to).unwrap(), bytes);
+    let missing = cloud.download(&addresses[1], "what is not there", &to).await.unwrap_err();
+    assert_eq!(missing.to_string(), "HTTP refuses what is not there: 404: Not Found");
+}
+
+#[tokio::test]
 async fn a_refusal_names_the_call_and_its_reason_and_no_secret() {
     let Some(moto) = start("refusals") else { return };
     let (cloud, world) = (client(&moto.address, &KEYS), &moto.world);
