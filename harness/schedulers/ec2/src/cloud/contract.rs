@@ -1,9 +1,10 @@
 //! What every region does, in memory and on the wire: the same tests for both.
 
-use super::{Cloud, Filter, Images, Method};
-use crate::cloud::Tags;
+use super::{Cloud, CloudError, Filter, Images, Instance, Method, Tags};
 use muster_text::{Value, time::Timestamp};
 use serde_json::json;
+use std::time::Duration;
+use tokio::time::sleep;
 
 /// What is there before the tests.
 #[derive(Debug, Clone)]
@@ -40,7 +41,7 @@ pub(crate) async fn what_exists_is_found_and_nothing_else(cloud: &dyn Cloud, wor
     assert!(!image.root_device.is_empty() && image.root_gib > 0, "{image:?}");
     let by_name = Images::Named { owner: "self".to_owned(), name: image.name.replace(&image.name[1..], "*") };
     assert!(cloud.images(&by_name).await.unwrap().contains(&image));
-    assert_eq!(cloud.images(&Images::Id("ami-0123456789abcdef0".to_owned())).await.unwrap(), []);
+    assert_eq!(cloud.images(&Images::Id("ami-0fedcba9876543210".to_owned())).await.unwrap(), []);
 
     let wanted = [world.instance_type.clone(), "c7i.8xlrge".to_owned()];
     let types = cloud.instance_types(&wanted).await.unwrap();
@@ -140,4 +141,55 @@ pub(crate) async fn objects_are_kept_read_from_an_offset_listed_and_deleted(clou
     let wanted = [(Method::Get, "ci/other".to_owned()), (Method::Put, "ci/new".to_owned())];
     let addresses = cloud.presign(bucket, &wanted, Timestamp::of_seconds(4_000_000_000)).await.unwrap();
     assert!(addresses[0].contains("ci/other") && addresses[1].contains("ci/new"));
+}
+
+// What moto alone does not do, and what plays EC2 for the whole program does.
+
+pub(crate) async fn a_token_launches_once(cloud: &dyn Cloud, world: &World) {
+    let first = cloud.run_instances(&request(world, "rfm-token-0", 2)).await.unwrap();
+    let again = cloud.run_instances(&request(world, "rfm-token-0", 2)).await.unwrap();
+    let ids = |launched: &[Instance]| launched.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&again), ids(&first));
+    let other = cloud.run_instances(&request(world, "rfm-token-0", 1)).await.unwrap_err();
+    assert_eq!(other.code(), Some("IdempotentParameterMismatch"));
+    let listed = cloud.instances(&[filter("client-token", "rfm-token-0")]).await.unwrap();
+    assert_eq!(listed.len(), 2);
+    cloud.terminate(&ids(&first)).await.unwrap();
+}
+
+/// There is room for two.
+pub(crate) async fn capacity_ends_with_all_or_none(cloud: &dyn Cloud, world: &World) {
+    let refused = cloud.run_instances(&request(world, "rfm-room-0", 3)).await.unwrap_err();
+    let CloudError::Refused { code, status, .. } = &refused else { panic!("{refused}") };
+    assert_eq!((&**code, *status), ("InsufficientInstanceCapacity", 500));
+    assert_eq!(cloud.instances(&[filter("tag:rfm-session", "rfm-room-0")]).await.unwrap(), []);
+    let launched = cloud.run_instances(&request(world, "rfm-room-1", 2)).await.unwrap();
+    assert_eq!(launched.len(), 2);
+    let ids: Vec<String> = launched.into_iter().map(|one| one.id).collect();
+    cloud.terminate(&ids).await.unwrap();
+}
+
+pub(crate) async fn a_group_is_deleted_when_nothing_live_uses_it(cloud: &dyn Cloud, world: &World) {
+    let tags = Tags::from([("rfm".to_owned(), "used".to_owned())]);
+    let id = cloud.create_security_group("rfm-used", &world.vpc, &tags).await.unwrap();
+    cloud.create_placement_group("rfm-used", &tags).await.unwrap();
+    cloud.create_placement_group("rfm-used", &tags).await.unwrap();
+    let mut request = request(world, "rfm-used-0", 1);
+    request["SecurityGroupIds"] = json!([id]);
+    request["Placement"] = json!({ "GroupName": "rfm-used" });
+    let launched = cloud.run_instances(&request).await.unwrap();
+    let mine = [filter("tag:rfm", "used")];
+    let groups = cloud.placement_groups(&mine).await.unwrap();
+    assert_eq!(groups.iter().map(|one| (&*one.id, &one.tags)).collect::<Vec<_>>(), [("rfm-used", &tags)]);
+    assert_eq!(cloud.delete_security_group(&id).await.unwrap_err().code(), Some("DependencyViolation"));
+    assert_eq!(cloud.delete_placement_group("rfm-used").await.unwrap_err().code(), Some("InvalidPlacementGroup.InUse"));
+    let ids = [launched[0].id.clone()];
+    cloud.terminate(&ids).await.unwrap();
+    while cloud.instances(&[filter("tag:rfm-session", "rfm-used-0")]).await.unwrap().iter().any(|one| one.state != "terminated") {
+        sleep(Duration::from_millis(100)).await;
+    }
+    cloud.delete_security_group(&id).await.unwrap();
+    cloud.delete_placement_group("rfm-used").await.unwrap();
+    cloud.delete_placement_group("rfm-used").await.unwrap();
+    assert_eq!((cloud.security_groups(&mine).await.unwrap(), cloud.placement_groups(&mine).await.unwrap()), (vec![], vec![]));
 }

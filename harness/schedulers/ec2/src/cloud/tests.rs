@@ -24,19 +24,10 @@ async fn a_region_in_memory_does_what_every_region_does() {
     contract::instances_are_launched_found_by_their_tags_and_ended(&fake, &world).await;
     contract::a_group_is_created_once_found_by_its_tags_and_deleted(&fake, &world).await;
     contract::objects_are_kept_read_from_an_offset_listed_and_deleted(&fake, &world).await;
-}
-
-#[tokio::test]
-async fn a_token_launches_once_and_capacity_ends() {
-    let (fake, world) = (Fake::default(), world());
-    fake.state().capacity.insert((world.instance_type.clone(), world.subnet.clone()), 3);
-    let first = fake.run_instances(&request(&world, "a", 2)).await.unwrap();
-    assert_eq!(fake.run_instances(&request(&world, "a", 2)).await.unwrap(), first);
-    let other = fake.run_instances(&request(&world, "a", 1)).await.unwrap_err();
-    assert_eq!(other.code(), Some("IdempotentParameterMismatch"));
-    let no_room = fake.run_instances(&request(&world, "b", 2)).await.unwrap_err();
-    assert_eq!(no_room.code(), Some("InsufficientInstanceCapacity"));
-    assert_eq!(fake.instances(&[]).await.unwrap(), first);
+    contract::a_token_launches_once(&fake, &world).await;
+    contract::a_group_is_deleted_when_nothing_live_uses_it(&fake, &world).await;
+    fake.state().capacity.insert((world.instance_type.clone(), world.subnet.clone()), 2);
+    contract::capacity_ends_with_all_or_none(&fake, &world).await;
 }
 
 #[tokio::test]
@@ -51,17 +42,4 @@ async fn refusals_come_in_their_order_and_instances_are_listed_late() {
     for listed in [0, 0, 1] {
         assert_eq!(fake.instances(&[]).await.unwrap().len(), listed);
     }
-}
-
-#[tokio::test]
-async fn a_group_is_deleted_when_nothing_live_uses_it() {
-    let (fake, world) = (Fake::default(), world());
-    let id = fake.create_security_group("g", &world.vpc, &super::Tags::new()).await.unwrap();
-    let mut request = request(&world, "a", 1);
-    request["SecurityGroupIds"] = json!([id]);
-    let launched = fake.run_instances(&request).await.unwrap();
-    assert_eq!(fake.delete_security_group(&id).await.unwrap_err().code(), Some("DependencyViolation"));
-    fake.terminate(&[launched[0].id.clone()]).await.unwrap();
-    fake.delete_security_group(&id).await.unwrap();
-    assert!(fake.state().groups.is_empty());
 }

@@ -2,6 +2,7 @@
 
 mod canned;
 mod credentials;
+mod fixture;
 mod moto;
 
 use super::{Aws, credentials::environment};
