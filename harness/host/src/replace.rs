@@ -66,6 +66,16 @@ pub fn replace(path: &Path, suffix: &str, content: impl AsRef<[u8]>) -> io::Resu
     }
 }
 
+/// The file that writing a path would replace: where a link points. A device, a pipe or a socket is an error.
+pub fn regular(path: &Path) -> io::Result<PathBuf> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => fs::canonicalize(path),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(followed(path)),
+        Err(error) => Err(error),
+    }
+}
+
 fn target(path: &Path) -> io::Result<Target> {
     let found = match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -169,6 +179,7 @@ mod tests {
         let path = folder.path().join("pipe");
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         assert!(both(&path, "text").is_err(), "no reader");
+        assert_eq!(regular(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         let mut reader = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&path).unwrap();
         let (end, text) = (path.clone(), "text");
         thread::spawn(move || both(&end, text)).join().unwrap().unwrap();

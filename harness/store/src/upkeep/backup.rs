@@ -1,8 +1,8 @@
-//! A copy of a database while others write to it.
+//! A copy of a database while others write to it. Only a regular file is ever replaced; a link stays, and its target is replaced.
 
 use super::Upkeep;
 use crate::{Location, SqlError, StoreError, file::connect, sql::query};
-use muster_host::files;
+use muster_host::{files, replace};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -19,22 +19,24 @@ impl Upkeep {
         let Location::File(source) = &self.database else {
             return Err(failed("a database on a server is copied with `pg_dump`".to_owned()));
         };
-        let is_source =
-            fs::canonicalize(target).is_ok_and(|target| fs::canonicalize(source).is_ok_and(|source| source == target));
-        if is_source {
+        let replaced = replace::regular(target).map_err(|error| failed(error.to_string()))?;
+        if fs::canonicalize(source).is_ok_and(|source| source == replaced) {
             return Err(failed("it is the database itself".to_owned()));
         }
-        if fs::metadata(target).is_ok_and(|file| file.len() > 0) && !connect::is_database(target).await {
+        if fs::metadata(&replaced).is_ok_and(|file| file.len() > 0) && !connect::is_database(&replaced).await {
             return Err(failed("a file is there that is no results database".to_owned()));
         }
-        let part = part_of(target);
+        let part = beside(&replaced, ".part");
         let copied = self.copy(&part).await;
         let done = match copied {
-            Ok(size) => fs::rename(&part, target).map(|()| size).map_err(|error| failed(error.to_string())),
+            Ok(size) => fs::rename(&part, &replaced).map(|()| size).map_err(|error| failed(error.to_string())),
             Err(why) => Err(failed(why)),
         };
         if done.is_err() {
-            let _ = fs::remove_file(&part);
+            // SQLite leaves its journal when the disk is full.
+            for left in [beside(&part, "-journal"), part] {
+                let _ = fs::remove_file(left);
+            }
         }
         done
     }
@@ -59,9 +61,8 @@ impl Upkeep {
     }
 }
 
-/// Where a copy is written until it is whole.
-fn part_of(target: &Path) -> PathBuf {
-    let mut name = target.as_os_str().to_owned();
-    name.push(".part");
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
     name.into()
 }

@@ -203,6 +203,33 @@ async fn a_copy_takes_the_place_of_a_database_alone() {
 }
 
 #[tokio::test]
+async fn a_copy_replaces_the_target_of_a_link_and_never_a_pipe() {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    Store::open(&path).await.unwrap().close().await.unwrap();
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    let [pipe, link, first, dangling, to_pipe] =
+        ["pipe", "link", "first.db", "dangling", "to_pipe"].map(|name| folder.path().join(name));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    symlink("first.db", &link).unwrap();
+    symlink("second.db", &dangling).unwrap();
+    symlink("pipe", &to_pipe).unwrap();
+    std::fs::write(&first, "").unwrap();
+    for refused in [&pipe, &to_pipe] {
+        let error = chain(&upkeep.backup(refused).await.unwrap_err());
+        assert_eq!(error, format!("no backup to {}: it is not a regular file", refused.display()));
+        assert!(std::fs::metadata(refused).unwrap().file_type().is_fifo());
+    }
+    for (target, real) in [(&link, "first.db"), (&dangling, "second.db")] {
+        upkeep.backup(target).await.unwrap();
+        assert!(target.is_symlink());
+        check_integrity(&folder.path().join(real).into()).await;
+    }
+    upkeep.close().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_renamed_parameter_keeps_its_history_and_names_that_mean_nothing_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
