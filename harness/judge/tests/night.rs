@@ -186,6 +186,50 @@ fn a_slow_decline_is_a_drift() {
     assert!(words[..20].iter().all(|word| *word == Word::Steady), "{words:?}");
 }
 
+/// A change of a tenth at night 50 that is slowly undone.
+fn fading(direction: Option<Direction>) -> Vec<NightVerdicts> {
+    let mut random = Random::new(8);
+    let level = |night: i32| match night {
+        ..50 => 1.0,
+        50..53 => 0.9,
+        _ => 0.985,
+    };
+    let values: Vec<_> = (0..80).map(|night| (night, 1000.0 * level(night) * (1.0 + 0.004 * random.normal()))).collect();
+    let metric = Metric { direction, ..metric(1, values) };
+    replay(&mut System { metrics: vec![metric], ..System::default() }, (40..80).map(Night), &Settings::default())
+}
+
+#[test]
+fn levels_that_are_no_longer_apart_are_not_told_and_do_not_count() {
+    for direction in [Some(Direction::Higher), Some(Direction::Lower), None] {
+        let nights = fading(direction);
+        let verdicts: Vec<_> = nights.iter().map(|night| &night.verdicts[0]).collect();
+        assert!(verdicts.iter().any(|verdict| verdict.is_new), "it was found");
+        for verdict in &verdicts {
+            let Some(change) = verdict.change().filter(|change| change.is_open()) else { continue };
+            assert!((change.after / change.before - 1.0).abs() >= 0.02, "{verdict:?}");
+            assert!(!verdict.is_counted || change.is_worse(), "{verdict:?}");
+        }
+        let last = verdicts.last().unwrap();
+        assert!(matches!(last.changes[0].state, ChangeState::Recovered { .. }), "{last:?}");
+        assert_eq!(last.word, Word::Steady);
+    }
+}
+
+#[test]
+fn a_drift_counts_when_it_leads_to_worse() {
+    for (direction, is_counted) in [(Some(Direction::Higher), true), (None, false)] {
+        let mut random = Random::new(6);
+        let values: Vec<_> = (0..110)
+            .map(|night| (night, 1000.0 * (1.0 - 0.004 * f64::from((night - 60).max(0))) * (1.0 + 0.005 * random.normal())))
+            .collect();
+        let mut system = System { metrics: vec![Metric { direction, ..metric(1, values) }], ..System::default() };
+        let nights = replay(&mut system, (40..110).map(Night), &Settings::default());
+        let drifts: Vec<_> = nights.iter().map(|night| &night.verdicts[0]).filter(|one| one.word == Word::Drifting).collect();
+        assert!(!drifts.is_empty() && drifts.iter().all(|one| one.is_counted == is_counted), "{direction:?}");
+    }
+}
+
 fn annotated(kind: AnnotationKind, from: i32, until: i32) -> System {
     let scope = Scope { check: Some("check0".into()), ..Scope::default() };
     let annotation = Annotation { kind, scope, from: Night(from), until: Some(Night(until)), reason: "ticket 7".into() };

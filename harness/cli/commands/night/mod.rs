@@ -51,13 +51,7 @@ fn verdicts(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<u
 fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
     let is_any = |holds: &dyn Fn(&SystemNight<'_>) -> bool| nights.iter().any(holds);
     let has = |word: &dyn Fn(Word) -> bool, only_new: bool| {
-        is_any(&|night| {
-            night
-                .verdicts
-                .verdicts
-                .iter()
-                .any(|one| one.is_counted && word(one.word) && (one.is_new || !only_new) && is_worse(one))
-        })
+        is_any(&|night| night.verdicts.verdicts.iter().any(|one| one.is_counted && word(one.word) && (one.is_new || !only_new)))
     };
     let is_change = |word: Word| matches!(word, Word::Regressed | Word::Drifting);
     let failed = |what: &FailOn| match what {
@@ -73,10 +67,6 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
     }
     let is_covered = |night: &SystemNight<'_>| night.verdicts.coverage.reaches(night.settings.min_coverage);
     if fail_on.contains(&FailOn::Coverage) && !nights.iter().all(is_covered) { EXIT_COVERAGE } else { 0 }
-}
-
-fn is_worse(verdict: &muster_judge::night::Verdict) -> bool {
-    verdict.change().is_some_and(muster_judge::night::Change::is_worse)
 }
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {

@@ -100,7 +100,7 @@ pub enum ChangeState {
     },
 }
 
-/// With so many values since a change, its shape is said.
+/// With so many values since a change, its shape is said, and one whose levels are no change is closed.
 const SHAPED: usize = 10;
 /// So many values have to be back at the old level.
 const BACK: usize = 3;
@@ -126,17 +126,17 @@ impl Change {
             state: ChangeState::Open,
         };
         let (before, after) = segment.values.split_at(evidence.since);
-        change.measure(metric.direction, before, after);
+        change.measure(before, after);
+        change.turn = Turn::of(metric.direction, change.before, change.after);
         change
     }
 
     /// Estimates size and shape from the values of the two segments.
-    fn measure(&mut self, direction: Option<Direction>, before: &[f64], after: &[f64]) {
+    fn measure(&mut self, before: &[f64], after: &[f64]) {
         let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
         let after = &after[..after.len().min(LONGEST_BASELINE)];
         let Some((old, new)) = median(before).zip(median(after)) else { return };
         (self.before, self.after) = (old, new);
-        self.turn = Turn::of(direction, old, new);
         self.effect = relative_shift(&mut RankTests::default(), before, after);
         self.shape = (after.len() >= SHAPED).then(|| shape(before, after));
     }
@@ -147,6 +147,11 @@ impl Change {
 
     pub fn is_open(&self) -> bool {
         self.state == ChangeState::Open
+    }
+
+    /// Whether its levels, as they are seen now, are no change in the direction in which it was found.
+    pub(super) fn is_gone(&self, direction: Option<Direction>, min_effect: f64) -> bool {
+        relative_change(self.before, self.after).abs() < min_effect || Turn::of(direction, self.before, self.after) != self.turn
     }
 
     fn is_since_one_of(&self, annotation: &Annotation) -> bool {
@@ -180,13 +185,17 @@ pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segmen
         let Some(place) = segments.iter().position(|segment| segment.began == Began::With(change.id)) else { continue };
         let Some(before) = place.checked_sub(1).map(|before| &segments[before].values) else { continue };
         let after = &segments[place];
-        change.measure(metric.direction, before, &after.values);
+        change.measure(before, &after.values);
         // One that is followed by another change is elsewhere now.
         if place + 1 == segments.len()
             && let Some(back) = back_since(before, &after.values, min_effect)
         {
             change.state = ChangeState::Recovered { since: after.nights[back], found: night };
-            change.measure(metric.direction, before, &after.values[..back]);
+            change.measure(before, &after.values[..back]);
+            has_recovered = true;
+        } else if after.values.len() >= SHAPED && change.is_gone(metric.direction, min_effect) {
+            // No value was elsewhere: all of them join those before.
+            change.state = ChangeState::Recovered { since: change.since, found: night };
             has_recovered = true;
         }
     }
@@ -262,6 +271,21 @@ pub(super) mod tests {
         for (after, expected) in rows {
             assert_eq!(back_since(&before, after, 0.02), expected, "{after:?}");
         }
+    }
+
+    #[test]
+    fn a_change_whose_levels_have_met_or_passed_each_other_is_gone() {
+        let of = |direction, turn, after| Change { turn, after, ..change(Night(1)) }.is_gone(direction, 0.02);
+        let lower = Some(Direction::Lower);
+        let rows = [
+            (of(lower, Turn::Worse, 1.03), false),
+            (of(lower, Turn::Worse, 1.01), true),
+            (of(lower, Turn::Worse, 0.97), true),
+            (of(lower, Turn::Better, 0.97), false),
+            (of(None, Turn::Higher, 1.03), false),
+            (of(None, Turn::Higher, 0.9), true),
+        ];
+        assert_eq!(rows.map(|(found, _)| found), rows.map(|(_, expected)| expected));
     }
 
     #[test]

@@ -340,7 +340,8 @@ impl<'a> Followed<'a> {
         }
         let is_counted = match word {
             Word::NotMeasured if !self.is_planned() => false,
-            Word::Regressed | Word::Drifting | Word::NotMeasured => known.is_none() && !self.metric.is_quarantined,
+            Word::NotMeasured => known.is_none() && !self.metric.is_quarantined,
+            Word::Regressed | Word::Drifting => shown.is_some_and(|shown| self.changes[shown].is_worse()),
             Word::Steady
             | Word::Improved
             | Word::Changed
@@ -374,12 +375,14 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// The change that the night is about: what happened now, else what is open, else what was accepted lately.
+    /// The change that the night is about: what happened now, else what is open, else what was accepted lately. An open one is not
+    /// told while its levels are no change.
     fn shown(&self) -> Option<usize> {
         let last = |holds: &dyn Fn(&Change) -> bool| self.changes.iter().rposition(holds);
         let is_told = |change: &Change| !matches!(change.state, ChangeState::Dismissed { .. }) && self.is_new(change);
+        let is_there = |change: &Change| change.is_open() && !change.is_gone(self.metric.direction, self.min_effect);
         let is_accepted = |change: &Change| change.state == ChangeState::Accepted && change.since > self.night.before(FOLLOWED);
-        self.opened.or_else(|| last(&is_told)).or_else(|| last(&Change::is_open)).or_else(|| last(&is_accepted))
+        self.opened.or_else(|| last(&is_told)).or_else(|| last(&is_there)).or_else(|| last(&is_accepted))
     }
 
     fn word(&self, shown: Option<usize>, smallest_step: Option<f64>) -> Word {

@@ -1,7 +1,7 @@
-//! By how much one set of values lies above another: Hodges and Lehmann's estimate.
+//! By how much one set of values lies above another: the ratio of their medians, in the interval of Hodges and Lehmann.
 
 use crate::stats::{
-    location::{as_float, floor, median, median_in_place},
+    location::{as_float, floor, median},
     rank::RankTests,
 };
 
@@ -20,13 +20,16 @@ pub const CONFIDENCE: f64 = 0.9;
 /// More values of a set than this are thinned out before each is compared with each.
 const THINNED: usize = 250;
 
-/// How `after` compares with `before`: the median of all ratios between a value of each, less one. Where values are not positive,
-/// differences over the median of `before` take the place of ratios. `None` for an empty set, or a median of zero.
+/// How `after` compares with `before`: the change of the median, which is what people see beside it. The interval is that of Hodges and
+/// Lehmann, of the median of all ratios between a value of each; where it does not reach the change of the median, it is extended to it.
+/// Where values are not positive, differences over the median of `before` take the place of ratios. `None` for an empty set, or a median
+/// of zero.
 pub fn relative_shift(tests: &mut RankTests, before: &[f64], after: &[f64]) -> Option<Shift> {
     let outside_all = tests.outside(before.len(), after.len(), CONFIDENCE);
     let share = as_float(outside_all) / (as_float(before.len()) * as_float(after.len()));
+    let (old, new) = (median(before)?, median(after)?);
     let (before, after) = (thinned(before), thinned(after));
-    let scale = median(&before)?.abs();
+    let scale = old.abs();
     let are_positive = before.iter().chain(&after).all(|value| *value > 0.0);
     if scale == 0.0 {
         return None;
@@ -36,7 +39,8 @@ pub fn relative_shift(tests: &mut RankTests, before: &[f64], after: &[f64]) -> O
     changes.sort_unstable_by(f64::total_cmp);
     let outside = floor(share * as_float(changes.len()) + 1e-9).saturating_sub(1);
     let (low, high) = (*changes.get(outside)?, *changes.get(changes.len() - 1 - outside)?);
-    Some(Shift { estimate: median_in_place(&mut changes)?, low, high })
+    let estimate = relative_change(old, new);
+    Some(Shift { estimate, low: low.min(estimate), high: high.max(estimate) })
 }
 
 /// At most so many values, evenly over the order of their sizes.
@@ -65,12 +69,16 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_is_the_median_of_all_ratios() {
+    fn a_shift_is_that_of_the_medians_in_an_interval_that_holds_it() {
         let before = [100.0, 102.0, 98.0, 101.0, 99.0];
         let after = before.map(|value| value * 0.9);
         let Shift { estimate, low, high } = shift(&before, &after).unwrap();
         assert!((estimate + 0.1).abs() < 1e-3, "{estimate}");
         assert!(low < -0.1 && -0.1 < high && high < -0.08 && low > -0.12, "{low} {high}");
+        // Two modes: the median of all ratios is 1.
+        let (before, after) = ([10.0, 10.0, 10.0, 20.0, 20.0], [10.0, 10.0, 20.0, 20.0, 20.0]);
+        let Shift { estimate, low, high } = shift(&before, &after).unwrap();
+        assert!((estimate - 1.0).abs() < 1e-12 && low <= 0.0 && high >= 1.0, "{estimate} {low} {high}");
     }
 
     #[test]
