@@ -54,8 +54,18 @@ pub struct FactChange {
     pub after: Option<String>,
 }
 
-/// Groups failures by their causes, the largest first.
+/// Groups failures by system and cause, the largest first. What one system has been through says nothing of another.
 pub fn group(failures: Vec<Failure>) -> Vec<Cause> {
+    let mut systems: BTreeMap<String, Vec<Failure>> = BTreeMap::new();
+    for failure in failures {
+        systems.entry(failure.name.system.clone()).or_default().push(failure);
+    }
+    let mut causes: Vec<Cause> = systems.into_values().flat_map(group_of_system).collect();
+    causes.sort_by(|a, b| b.failures.len().cmp(&a.failures.len()).then_with(|| a.text.cmp(&b.text)));
+    causes
+}
+
+fn group_of_system(failures: Vec<Failure>) -> Vec<Cause> {
     type Key = (String, String);
     let mut exact: BTreeMap<Key, Vec<Failure>> = BTreeMap::new();
     for failure in failures {
@@ -77,9 +87,7 @@ pub fn group(failures: Vec<Failure>) -> Vec<Cause> {
         let key = if members.len() == 1 { members.first().map_or(shared, |(key, _)| key.clone()) } else { shared };
         groups.entry(key).or_default().extend(members.drain(..).map(|(_, failure)| failure));
     }
-    let mut causes: Vec<Cause> = groups.into_iter().map(|((outcome, text), failures)| cause(outcome, text, failures)).collect();
-    causes.sort_by(|a, b| b.failures.len().cmp(&a.failures.len()).then_with(|| a.text.cmp(&b.text)));
-    causes
+    groups.into_iter().map(|((outcome, text), failures)| cause(outcome, text, failures)).collect()
 }
 
 fn cause(outcome: String, text: String, mut failures: Vec<Failure>) -> Cause {
@@ -187,6 +195,18 @@ mod tests {
         ];
         insta::assert_snapshot!(shown(failures));
         assert_eq!(shown(vec![]), "");
+    }
+
+    #[test]
+    fn two_systems_that_fail_for_one_reason_are_two_groups() {
+        let on = |system: &str| {
+            let mut failure = failure("a", Outcome::Fail(Why::Sanity), "no match", &[]);
+            failure.name.system = system.into();
+            failure
+        };
+        let systems: Vec<_> =
+            group(vec![on("elm"), on("alder")]).iter().map(|cause| cause.failures[0].name.system.clone()).collect();
+        assert_eq!(systems, ["alder", "elm"]);
     }
 
     #[test]

@@ -44,9 +44,12 @@ pub fn report(night: &NightOfCauses, all: bool, screen: &Screen) -> String {
     } else {
         format!("Nights of {} to {}", date(night.first), date(night.night))
     };
+    let more = night.systems.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let systems: Vec<&str> = night.systems.iter().take(NAMED).map(String::as_str).collect();
+    let on = if systems.is_empty() { String::new() } else { format!(" on {}{more}", systems.join(", ")) };
     let mut text = format!(
-        "{nights} on {}: {} of {} failed in {}\n",
-        night.systems.join(", "),
+        "{nights}{on}: {} of {} failed in {}\n",
         failed,
         counted(night.cases, "case"),
         counted(night.sessions, "session")

@@ -23,8 +23,10 @@ use std::{
 pub struct Failures {
     /// One for each case that failed in one of the sessions: the last.
     pub failures: Vec<Failure>,
-    /// How many cases have a result.
+    /// How many cases have a result, on which systems, and in how many sessions.
     pub cases: usize,
+    pub systems: BTreeSet<String>,
+    pub sessions: usize,
 }
 
 /// A case in a night of the past.
@@ -41,11 +43,11 @@ impl Reader {
     /// The failures of these sessions that filters admit.
     pub async fn failures(&self, sessions: &[Selected], filters: &Filters) -> Result<Failures, StoreError> {
         let ids: BTreeMap<i64, &SessionId> = sessions.iter().map(|session| (session.number, &session.session.id)).collect();
-        let (mut names, mut failed) = (BTreeSet::new(), BTreeMap::new());
+        let (mut names, mut failed, mut of_sessions) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         for part in sessions.chunks(IN_LIST) {
             let text: Arc<str> = failures_text(part).into();
             let statement = || query(AssertSqlSafe(Arc::clone(&text)));
-            for (name, tags, failure) in self.all("failures", statement, |row| failure(row, &ids)).await? {
+            for (session, name, tags, failure) in self.all("failures", statement, |row| failure(row, &ids)).await? {
                 if !filters.admit(&name, &tags) {
                     continue;
                 }
@@ -53,9 +55,11 @@ impl Reader {
                     failed.insert(name.clone(), failure);
                 }
                 names.insert(name);
+                of_sessions.insert(session);
             }
         }
-        Ok(Failures { failures: failed.into_values().collect(), cases: names.len() })
+        let systems = names.iter().map(|name| name.system.clone()).collect();
+        Ok(Failures { failures: failed.into_values().collect(), cases: names.len(), systems, sessions: of_sessions.len() })
     }
 
     /// The results of a case in a range of nights, both ends included, the newest first.
@@ -123,15 +127,19 @@ pub(super) const NODE_FACTS: &str =
     "SELECT f.key, n.name, f.value FROM member m JOIN node n ON n.id = m.node JOIN node_fact f ON f.node = n.id
     WHERE m.attempt = $1 AND f.from_time <= $2 AND (f.until IS NULL OR f.until > $2)";
 
-fn failure(row: &Row, ids: &BTreeMap<i64, &SessionId>) -> Result<(CaseName, Vec<String>, Option<Failure>), sqlx::Error> {
+/// A case of a session, with its tags and what failed.
+type CaseRow = (i64, CaseName, Vec<String>, Option<Failure>);
+
+fn failure(row: &Row, ids: &BTreeMap<i64, &SessionId>) -> Result<CaseRow, sqlx::Error> {
+    let number: i64 = row.try_get("session")?;
     let name = decode::name(row)?;
     let about: About = decode::json(row, "about")?;
     let outcome: Outcome = decode::variant(row, "outcome", "reason")?;
     if outcome.is_fine() {
-        return Ok((name, about.tags, None));
+        return Ok((number, name, about.tags, None));
     }
     let detail: Detail<'static> = decode::json(row, "detail")?;
-    let session = ids.get(&row.try_get::<i64>("session")?).copied().cloned().unwrap_or_default();
+    let session = ids.get(&number).copied().cloned().unwrap_or_default();
     let failure = Failure {
         name: name.clone(),
         session,
@@ -141,7 +149,7 @@ fn failure(row: &Row, ids: &BTreeMap<i64, &SessionId>) -> Result<(CaseName, Vec<
         nodes: detail.nodes.into_owned(),
         in_quarantine: row.try_get::<Option<&str>>("quarantine")?.is_some(),
     };
-    Ok((name, about.tags, Some(failure)))
+    Ok((number, name, about.tags, Some(failure)))
 }
 
 fn occurrence(row: &Row) -> Result<Occurrence, sqlx::Error> {

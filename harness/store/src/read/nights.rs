@@ -75,7 +75,7 @@ impl Reader {
         let named = |text: &'static str| query(text).bind(system.to_owned());
         let found = self.all("metrics", || named(METRICS), metric).await?;
         let places: HashMap<i64, usize> = found.iter().enumerate().map(|(place, (_, metric))| (metric.id, place)).collect();
-        let plans = self.plans(last).await?;
+        let plans = self.plans(system, last).await?;
         let is_planned = !plans.is_empty();
         let planned = |(subject, metric): (i64, Metric)| {
             let plan = plans.get(&subject).copied().unwrap_or(if is_planned { Plan::Unplanned } else { Plan::Unknown });
@@ -98,11 +98,13 @@ impl Reader {
         Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
     }
 
-    /// The plan of a night, by subject.
-    async fn plans(&self, night: Night) -> Result<HashMap<i64, Plan>, StoreError> {
-        const PLANNED: &str = "SELECT subject, state FROM planned WHERE night = $1";
+    /// The plan of a system for a night, by subject.
+    async fn plans(&self, system: &str, night: Night) -> Result<HashMap<i64, Plan>, StoreError> {
+        const PLANNED: &str = "SELECT p.subject, p.state FROM planned p JOIN subject u ON u.id = p.subject
+            WHERE p.night = $1 AND u.system = $2";
         let decode = |row: &Row| Ok((row.try_get("subject")?, decode::word::<Plan>(row, "state")?));
-        let rows = self.all("the plan of a night", || query(PLANNED).bind(i64::from(night.0)), decode).await?;
+        let statement = || query(PLANNED).bind(i64::from(night.0)).bind(system.to_owned());
+        let rows = self.all("the plan of a night", statement, decode).await?;
         let mut plans = HashMap::new();
         for (subject, plan) in rows {
             // Of several nodes one that ran has measured.

@@ -12,8 +12,8 @@ INSERT INTO metric VALUES (10, 1, 'latency', '8', 'us', 'lower'), (11, 1, 'copy'
     (13, 3, 'elapsed', '', 's', 'lower'), (14, 1, 'gone', '', 's', NULL);
 INSERT INTO basis VALUES (1, 'us', 'a', ''), (2, 'us', 'b', 'm'), (3, 's', 'a', '');
 INSERT INTO night_figure VALUES (10, 50, 9.0, 1, NULL, 0, 1), (10, 99, 1.5, 1, NULL, 0, 1), (10, 100, 1.25, 2, 0.1, 0, 2),
-    (11, 100, NULL, 0, NULL, 2, 3), (12, 98, 0.5, 1, NULL, 0, 3), (13, 100, 7.0, 1, NULL, 0, 3);
-INSERT INTO planned VALUES (100, 1, 0, 'run'), (100, 3, 0, 'busy');
+    (11, 100, NULL, 0, NULL, 2, 3), (12, 98, 0.5, 1, NULL, 0, 3), (13, 80, 7.0, 1, NULL, 0, 3);
+INSERT INTO planned VALUES (100, 1, 0, 'run'), (100, 3, 0, 'busy'), (90, 1, 0, 'run');
 INSERT INTO annotation VALUES (1, 'known', 'eidf', NULL, NULL, 'triad', 'latency', NULL, NULL, 90, 110, 'me', 'OPS-7', NULL, 0),
     (2, 'note', NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL, 'me', 'a note', NULL, 0),
     (3, 'maintenance', 'other', NULL, NULL, NULL, NULL, NULL, NULL, 1, NULL, 'me', 'of another', NULL, 0);
@@ -56,6 +56,9 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
         (annotation.kind, annotation.until, annotation.reason.as_str()),
         (AnnotationKind::Known, Some(Night(110)), "OPS-7")
     );
+    // The plan of another system is none of this one.
+    let other = reader.night_system("other", Night(60), Night(90)).await.unwrap();
+    assert_eq!(other.metrics.iter().map(|metric| metric.plan).collect::<Vec<_>>(), [Plan::Unknown]);
     assert!(annotation.scope.covers(&latency.name) && !annotation.scope.covers(&system.metrics[0].name));
 
     // A night without a plan: nobody knows what was to run.

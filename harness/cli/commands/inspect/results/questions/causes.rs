@@ -6,6 +6,7 @@ use crate::{
     terminal::Terminal,
     wiring::asked::Asked,
 };
+use anyhow::ensure;
 use muster_core::query::{
     causes::{self, Cause, Since},
     figures::NightNumber,
@@ -14,7 +15,7 @@ use muster_core::query::{
 use muster_report::causes::{NightOfCauses, json, report};
 use muster_session::runtime;
 use muster_store::{Occurrence, Reader};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// So many nights back the last good one is looked for.
 const NIGHTS: NightNumber = 120;
@@ -30,17 +31,18 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
         let nights = || sessions.iter().filter_map(|session| session.night);
         let (first, night) = (nights().min().unwrap_or_default(), nights().max().unwrap_or_default());
         let failures = asked.reader.failures(&sessions, &selection.filters).await?;
+        let is_filtered = !selection.filters.is_empty();
+        ensure!(failures.cases > 0 || !is_filtered, "no case in `{selection}` has a result");
         let mut groups = Vec::new();
         for cause in causes::group(failures.failures) {
             let since = since(&asked.reader, &cause, night).await?;
             groups.push((cause, since));
         }
-        let systems: BTreeSet<&str> = sessions.iter().map(|session| session.session.system.as_str()).collect();
         anyhow::Ok(NightOfCauses {
             first,
             night,
-            systems: systems.into_iter().map(str::to_owned).collect(),
-            sessions: sessions.len(),
+            systems: failures.systems.into_iter().collect(),
+            sessions: failures.sessions,
             cases: failures.cases,
             causes: groups,
         })
@@ -49,25 +51,48 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
     Ok(0)
 }
 
+/// The results of the cases of a group by night; of each, which case it is.
+type Nights = BTreeMap<NightNumber, Vec<(usize, Occurrence)>>;
+
 /// Since when a group fails, and what changed then.
 async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Result<Since<NightNumber>> {
-    let mut nights: BTreeMap<NightNumber, Vec<Occurrence>> = BTreeMap::new();
-    for failure in cause.failures.iter().take(CASES) {
-        for occurrence in reader.occurrences(&failure.name, (night - NIGHTS, night)).await? {
-            nights.entry(occurrence.night).or_default().push(occurrence);
-        }
+    let mut nights = nights(reader, cause, (night - NIGHTS, night)).await?;
+    let mut since = since_of(&nights, night);
+    if since.last_good.is_none() {
+        nights = self::nights(reader, cause, (NightNumber::MIN, night)).await?;
+        since = since_of(&nights, night);
     }
-    // Of several nights that are asked about, the group may have been well in the last.
-    let failed = nights.iter().rev().find(|(_, all)| all.iter().any(|one| !one.is_fine)).map_or(night, |(failed, _)| *failed);
-    // A night is good if one of the cases ran and was well each time; those of one case lie together.
-    let is_good = |of_night: &[Occurrence]| of_night.iter().any(|one| one.is_fine) && !of_night.iter().all(|one| !one.is_fine);
-    let earlier = nights.iter().rev().filter(|(number, _)| **number < failed).map(|(number, all)| (*number, is_good(all)));
-    let mut since = causes::since(failed, earlier);
-    let good = since.last_good.and_then(|good| nights.get(&good)?.iter().find(|one| one.is_fine));
-    let bad = since.first_bad.and_then(|bad| nights.get(&bad)?.iter().find(|one| !one.is_fine));
-    if let Some((good, bad)) = good.zip(bad) {
+    if let Some((good, bad)) = compared(&nights, &since) {
         let (before, after) = (reader.facts(good, bad).await?, reader.facts(bad, bad).await?);
         since.changed = causes::changed(&before, &after);
     }
     Ok(since)
+}
+
+async fn nights(reader: &Reader, cause: &Cause, range: (NightNumber, NightNumber)) -> anyhow::Result<Nights> {
+    let mut nights = Nights::new();
+    for (case, failure) in cause.failures.iter().take(CASES).enumerate() {
+        for occurrence in reader.occurrences(&failure.name, range).await? {
+            nights.entry(occurrence.night).or_default().push((case, occurrence));
+        }
+    }
+    Ok(nights)
+}
+
+fn since_of(nights: &Nights, night: NightNumber) -> Since<NightNumber> {
+    // Of several nights that are asked about, the group may have been well in the last.
+    let failed =
+        nights.iter().rev().find(|(_, all)| all.iter().any(|(_, one)| !one.is_fine)).map_or(night, |(failed, _)| *failed);
+    let is_good = |of_night: &[(usize, Occurrence)]| of_night.iter().any(|(_, one)| one.is_fine);
+    let earlier = nights.iter().rev().filter(|(number, _)| **number < failed).map(|(number, all)| (*number, is_good(all)));
+    causes::since(failed, earlier)
+}
+
+/// A good and a bad run of one case: what differs between two cases says nothing.
+fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(&'a Occurrence, &'a Occurrence)> {
+    let (good, bad) = (since.last_good?, since.first_bad?);
+    nights.get(&bad)?.iter().filter(|(_, one)| !one.is_fine).find_map(|(case, bad)| {
+        let mut before = nights.range(..=good).rev().flat_map(|(_, all)| all);
+        before.find(|(other, one)| other == case && one.is_fine).map(|(_, good)| (good, bad))
+    })
 }
