@@ -1,0 +1,16 @@
+//! The table of all tests.
+
+#[allow(dead_code, reason = "each test of the scheduler uses a part")]
+mod cloud;
+mod fixture;
+#[allow(dead_code, reason = "each test of the scheduler uses a part")]
+mod place;
+
+macro_rules! tests {
+    ($($module:ident :: $name:ident),* $(,)?) => {
+        &[$((stringify!($name), $module::$name)),*]
+    };
+}
+
+/// All of them, by name. They start in this order: those that take long come first.
+pub(crate) const TESTS: &[(&str, fn())] = tests![fixture::the_fixture_keeps_its_promises, fixture::a_cloud_answers_who_asks_it,];
