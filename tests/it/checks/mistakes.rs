@@ -59,24 +59,6 @@ fn bad_usage_is_one_sentence() {
 }
 
 #[test]
-fn a_system_that_cannot_be_launched_on_yet_says_so_before_anything_runs() {
-    let sandbox = Sandbox::new();
-    sandbox.write("check.yaml", "name: pod\nvalid_systems: [k]\ntime_limit: 5m\nec2_config: { ami: ami-0abc1234, instance_type: c7i.large }\nexecutable: a\nsanity: []\n");
-    let options = "region: eu-west-1, bucket: s3://bench, subnets: [subnet-0a1b2c3d]";
-    sandbox.write(
-        "site-config/k.yaml",
-        &format!(
-            "name: k\npartitions: [{{ name: p, scheduler: ec2, environs: [default], sched_options: {{ {options} }} }}]\nenvironments: [{{ name: default }}]\n"
-        ),
-    );
-    let listed = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-l"]);
-    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
-    let ended = sandbox.muster(&["-c", "check.yaml", "--system", "k", "-r"]);
-    assert_eq!(ended.code, Some(2));
-    assert_snapshot!(ended.stderr);
-}
-
-#[test]
 fn a_partition_on_kubernetes_without_a_cluster_says_so_before_anything_runs() {
     let sandbox = Sandbox::new();
     sandbox.write("check.yaml", "name: pod\nvalid_systems: [k]\nimage: busybox\ncommand: [true]\nsanity: []\n");

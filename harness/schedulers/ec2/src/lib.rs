@@ -1,5 +1,6 @@
-//! The scheduler `ec2`: scripts on instances of their own, without ssh, with a timer in each that ends it. Jobs are planned and shown;
-//! nothing is launched yet.
+//! The scheduler `ec2`: scripts on instances of their own, without ssh, with a timer in each that ends it.
+//!
+//! Harness and instances meet in S3 alone. Tags are the memory: by them any process finds, follows and ends what another has launched.
 //!
 //! ```text
 //! cloud      the calls of EC2 and S3, behind a trait
@@ -9,31 +10,41 @@
 //! decide     what follows from what EC2 and the agents say: states, offers, logs
 //! preflight  what is known before the first launch
 //! resolve    what a session learns once of images and types
+//! launch     asking for instances                 poll       one look at a region for all of its jobs
+//! logs       from S3 and from consoles            cleanup    ending instances, and what they had; objects: those in S3
+//! inventory  what carries our tags                failure    what follows from a call without an answer
 //! rights     the policy that plans need, and the commands that prepare an account
 //! scheduler  the methods of the trait
 //! ```
 
 mod agent;
-#[allow(dead_code, reason = "the scheduler that uses it is not there yet")]
+mod cleanup;
+#[allow(dead_code, reason = "what preflight asks")]
 mod cloud;
 mod config;
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who asks EC2 and S3 is missing"))]
 mod decide;
+mod failure;
+mod inventory;
+mod launch;
+mod logs;
+mod objects;
 mod plan;
-#[cfg_attr(not(test), expect(dead_code, reason = "the scheduler that uses it is not there yet"))]
+mod poll;
 mod preflight;
-#[cfg_attr(not(test), expect(dead_code, reason = "the scheduler that uses it is not there yet"))]
 mod resolve;
 mod rights;
 mod scheduler;
+#[cfg(test)]
+mod tests;
 
 pub use rights::{Plan, plan, policy, setup};
 
 use crate::{
     config::{CONFIG, Config},
-    scheduler::{NOT_YET, Planner},
+    scheduler::Ec2,
 };
 use muster_core::job::descriptor::{Descriptor, Files, Form, SharedKey};
+use muster_host::clock;
 use muster_text::decode::Key;
 use std::{ptr, sync::Arc};
 
@@ -42,7 +53,7 @@ const BY_TYPE: SharedKey = SharedKey::Refuses("choose an `instance_type` in `ec2
 /// What is known of it without a connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &[plan::NAME],
-    descr: "scripts on EC2 instances, which are planned and shown but not launched yet",
+    descr: "scripts on EC2 instances",
     forms: &[Form::Script],
     own_keys: &[Key::of::<Config>(
         CONFIG,
@@ -60,14 +71,33 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("use_multithreading", SharedKey::Refuses("write `cpu_options: { threads_per_core: 1 }` in `ec2_config`")),
     ],
     // By these the instances of a job are found and ended; the script alone may hold a secret.
-    never_masked: &["place", "bucket", "prefix", "name", "token", "tags.rfm", "tags.rfm-session", "tags.rfm-managed"],
+    never_masked: &[
+        "place",
+        "bucket",
+        "prefix",
+        "name",
+        "token",
+        "tags.rfm",
+        "tags.rfm-session",
+        "tags.rfm-managed",
+        "lifetime",
+        "poll_interval",
+        "launched",
+        "ids",
+    ],
     starters: &[("ec2", include_str!("starter.yaml"))],
     files: Files::Elsewhere("fetch the files in `prerun_cmds`"),
     is_cluster: true,
-    connect: |_| Err(NOT_YET.into()),
-    planner: Some(|_| Ok(Arc::new(Planner))),
+    connect: |_| Ok(Arc::new(ec2())),
+    look: Some(|_| Ok(Arc::new(ec2()))),
+    planner: Some(|_| Ok(Arc::new(ec2()))),
     ..Descriptor::NONE
 };
+
+/// Connections are opened when something is asked at a place.
+fn ec2() -> Ec2 {
+    Ec2::new(Box::new(cloud::connect), Arc::new(clock::now))
+}
 
 /// Whether a partition with this scheduler runs on EC2: for commands about EC2 alone.
 pub fn is_ec2(descriptor: &Descriptor) -> bool {

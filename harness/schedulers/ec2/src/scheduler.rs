@@ -1,28 +1,96 @@
-//! The methods of the trait. Jobs are planned and shown; nothing is launched yet, so that no other method is ever called.
+//! The methods of the trait, each led to where it is done. One instance for all partitions of a session.
 
-use crate::plan::{self, Handle};
+use crate::{
+    cleanup,
+    cloud::{Cloud, CloudError},
+    inventory, launch, logs,
+    plan::{self, Handle, Place},
+    poll::{Clock, Region},
+    preflight,
+};
+use futures_util::{StreamExt, stream};
 use muster_core::{
-    error::{Class, SchedulerError},
+    error::{Class, SchedulerError, chain},
     job::{
-        inventory::{Inventory, Scope},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        inventory::{Found, Inventory, Scope},
+        scheduler::{CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         workload::Workload,
     },
 };
 use muster_text::diagnostic::Diagnostic;
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Why a partition on EC2 cannot be run on.
-pub(crate) const NOT_YET: &str = "this version of Muster plans jobs on EC2 and launches none: see them with --dry-run, or leave the partition out with --system or -n";
+/// How many that have expired are removed at once.
+const AT_ONCE: usize = 16;
 
-/// Plans from files alone.
-#[derive(Debug)]
-pub(crate) struct Planner;
+/// Opens the connection to a place.
+pub(crate) type Connect = Box<dyn Fn(&Place) -> Result<Arc<dyn Cloud>, CloudError> + Send + Sync>;
 
-fn not_yet<T: Send>() -> Fut<'static, T> {
-    Box::pin(async { Err(SchedulerError::plain(Class::Unsupported, NOT_YET)) })
+pub(crate) struct Ec2 {
+    connect: Connect,
+    clock: Clock,
+    regions: Mutex<BTreeMap<Place, Arc<Region>>>,
 }
 
-impl Scheduler for Planner {
+impl Ec2 {
+    pub(crate) fn new(connect: Connect, clock: Clock) -> Self {
+        Self { connect, clock, regions: Mutex::default() }
+    }
+
+    /// The region at a place. No request is sent.
+    fn at(&self, place: &Place) -> Result<Arc<Region>, SchedulerError> {
+        let mut regions = self.regions.lock();
+        if let Some(region) = regions.get(place) {
+            return Ok(Arc::clone(region));
+        }
+        let connected = (self.connect)(place);
+        let cloud =
+            connected.map_err(|error| SchedulerError::new(Class::Config, format!("connect to {}", place.region), error))?;
+        let region = Region::new(cloud, Arc::clone(&self.clock));
+        regions.insert(place.clone(), Arc::clone(&region));
+        Ok(region)
+    }
+
+    fn of(&self, job: &Job) -> Result<Arc<Region>, SchedulerError> {
+        self.at(&Handle::of(job)?.place)
+    }
+}
+
+/// Removes what other sessions have left and what has expired, beside the launches.
+fn tidy(region: &Arc<Region>, job: &Job) {
+    let Ok(handle) = Handle::of(job) else { return };
+    if !region.is_to_be_tidied() {
+        return;
+    }
+    let (region, spot) = (Arc::clone(region), inventory::place_of(&handle));
+    tokio::spawn(async move {
+        match inventory::expired(&region, &spot).await {
+            Ok(found) => {
+                let remove = async |found: Found| {
+                    tracing::info!(what = found.line(), "removes what has expired on EC2");
+                    if let Err(error) = cleanup::clean(&region, &found.job, Disposition::Delete).await {
+                        tracing::warn!(error = chain(&error), what = found.line(), "what has expired on EC2 is not removed");
+                    }
+                };
+                stream::iter(found).map(remove).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
+            }
+            Err(error) => tracing::warn!(error = chain(&error), "it is not known what has expired on EC2"),
+        }
+    });
+}
+
+impl Scheduler for Ec2 {
+    /// A request may be sent again for minutes, a console lags for one, and metal takes its time to end.
+    fn limits(&self) -> CallLimits {
+        CallLimits {
+            launch: Duration::from_mins(5),
+            silence: Duration::from_secs(90),
+            cleanup: cleanup::ENDS_WITHIN + Duration::from_mins(2),
+            ..CallLimits::default()
+        }
+    }
+
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>> {
         plan::planned(workload)
     }
@@ -31,23 +99,63 @@ impl Scheduler for Planner {
         plan::handle(workload).map(|handle: Handle| Some(plan::preview(&handle)))
     }
 
-    fn launch<'a>(&'a self, _: &'a Job) -> Fut<'a, Launch> {
-        not_yet()
+    fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
+        // What cannot be planned is left to `plan`.
+        let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
+        Box::pin(async move {
+            let mut by_place: BTreeMap<&Place, Vec<(usize, &Handle)>> = BTreeMap::new();
+            for (at, handle) in handles.iter().enumerate() {
+                if let Some(handle) = handle {
+                    by_place.entry(&handle.place).or_default().push((at, handle));
+                }
+            }
+            let mut findings = Vec::new();
+            for (place, planned) in by_place {
+                let region = self.at(place)?;
+                findings.extend(preflight::findings(&*region.cloud, &region.resolver, &planned, region.now()).await);
+            }
+            Ok(findings)
+        })
     }
 
-    fn wait<'a>(&'a self, _: &'a Job, _: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
-        not_yet()
+    fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
+        Box::pin(async move {
+            let region = self.of(job)?;
+            tidy(&region, job);
+            launch::launch(&region, job).await
+        })
     }
 
-    fn collect_logs<'a>(&'a self, _: &'a Job, _: LogRequest) -> Chunks<'a> {
-        Box::pin(futures_util::stream::empty())
+    fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
+        Box::pin(async move { self.of(job)?.next_status(job, seen).await })
     }
 
-    fn cleanup<'a>(&'a self, _: &'a Job, _: Disposition) -> Fut<'a, Leftovers> {
-        not_yet()
+    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+        logs::log(self.of(job), job, request)
     }
 
-    fn inventory<'a>(&'a self, _: &'a Scope) -> Fut<'a, Inventory> {
-        not_yet()
+    fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
+        Box::pin(async move { cleanup::clean(&self.of(job)?, job, how).await })
+    }
+
+    fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
+        Box::pin(async move {
+            let mut all = Inventory::default();
+            for (place, spot) in inventory::places(scope) {
+                let looked = match self.at(&place) {
+                    Ok(region) => inventory::look(&region, &spot, &scope.jobs).await,
+                    Err(error) => Err(error),
+                };
+                match looked {
+                    Ok(looked) => {
+                        all.found.extend(looked.found);
+                        all.absent.extend(looked.absent);
+                    }
+                    Err(error) => all.blind.push(error),
+                }
+            }
+            all.found.sort_by(|one, other| one.job.identifier.cmp(&other.job.identifier));
+            Ok(all)
+        })
     }
 }

@@ -4,7 +4,6 @@
 
 #[cfg_attr(not(test), expect(dead_code, reason = "nothing is fetched yet: who looks for data sets is missing"))]
 pub(crate) mod fetched;
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing is launched yet: who writes to S3 is missing"))]
 pub(crate) mod parcel;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,23 @@ pub(crate) enum Method {
     Put,
 }
 
+/// An object that agents read or write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its instance; `None`: all of them.
+    pub rank: Option<u32>,
+    pub method: Method,
+    pub name: String,
+}
+
+impl Entry {
+    /// Below the prefix of the job.
+    pub(crate) fn key(&self) -> String {
+        let Self { rank, name, .. } = self;
+        rank.map_or_else(|| name.clone(), |rank| format!("{rank}/{name}"))
+    }
+}
+
 /// The script and the variables that are taken over from the harness, as a compressed archive. The same for the same job.
 pub(crate) fn bundle(script: &str, env: &[(String, String)]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::best()));
@@ -37,18 +54,30 @@ pub(crate) fn bundle(script: &str, env: &[(String, String)]) -> io::Result<Vec<u
     compressed.finish()
 }
 
-/// One line for each object: for which rank, what is done with it, its name and its address. `sign` makes the address of a key below the
-/// job's prefix.
-pub(crate) fn list(instances: u32, bundle: &[u8], mut sign: impl FnMut(Method, &str) -> String) -> String {
-    let mut list = format!("* SHA bundle {}\n", hex(&Sha256::digest(bundle)));
-    for name in ["bundle", "go", "stop"] {
-        let _ = writeln!(list, "* GET {name} {}", sign(Method::Get, name));
-    }
-    for rank in 0..instances {
+/// Everything of a job in the bucket but the list itself.
+pub(crate) fn entries(instances: u32) -> Vec<Entry> {
+    let for_all = ["bundle", "go", "stop"].map(|name| Entry { rank: None, method: Method::Get, name: name.to_owned() });
+    let of_rank = |rank| {
         let segments = (0..SEGMENTS).map(|number| format!("log.{number:03}"));
-        for name in std::iter::once("status".to_owned()).chain(segments) {
-            let _ = writeln!(list, "{rank} PUT {name} {}", sign(Method::Put, &format!("{rank}/{name}")));
-        }
+        std::iter::once("status".to_owned()).chain(segments).map(move |name| Entry {
+            rank: Some(rank),
+            method: Method::Put,
+            name,
+        })
+    };
+    for_all.into_iter().chain((0..instances).flat_map(of_rank)).collect()
+}
+
+/// One line for each object: for which rank, what is done with it, its name and its address. The addresses are of the same order.
+pub(crate) fn list(bundle: &[u8], entries: &[Entry], addresses: &[String]) -> String {
+    let mut list = format!("* SHA bundle {}\n", hex(&Sha256::digest(bundle)));
+    for (Entry { rank, method, name }, address) in entries.iter().zip(addresses) {
+        let rank = rank.map_or_else(|| "*".to_owned(), |rank| rank.to_string());
+        let method = match method {
+            Method::Get => "GET",
+            Method::Put => "PUT",
+        };
+        let _ = writeln!(list, "{rank} {method} {name} {address}");
     }
     list
 }

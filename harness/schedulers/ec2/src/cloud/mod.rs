@@ -14,6 +14,8 @@ mod tests;
 #[allow(unused_imports, reason = "the scheduler that uses it is not there yet")]
 pub(crate) use aws::connect;
 
+pub(crate) use crate::agent::parcel::Method;
+
 use crate::plan::Place;
 use futures_util::future::BoxFuture;
 use muster_text::{Value, time::Timestamp};
@@ -86,13 +88,6 @@ pub(crate) trait Cloud: Send + Sync {
     fn upload<'a>(&'a self, bucket: &'a str, key: &'a str, from: &'a Path) -> Call<'a, ()>;
     /// Addresses that who has them may use until `until`, of the same order as the keys.
     fn presign<'a>(&'a self, bucket: &'a str, wanted: &'a [(Method, String)], until: Timestamp) -> Call<'a, Vec<String>>;
-}
-
-/// What a presigned address is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Method {
-    Get,
-    Put,
 }
 
 /// A filter of EC2: a name, `tag:rfm-session`, and the values of which one has to be there.

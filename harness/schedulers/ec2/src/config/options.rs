@@ -6,7 +6,7 @@ use super::{
 };
 use muster_text::{
     Value,
-    decode::{Context, Decode, Key, Ordered, Placeholders},
+    decode::{Context, Decode, Key, Ordered, Placeholders, Within},
     diagnostic::{Diagnostic, Span},
     yaml::Node,
 };
@@ -25,6 +25,10 @@ pub(crate) const OPTIONS: &[Key<()>] = &[
     Key::of::<Tags>("tags", "Tags of all that is created, beside Muster's own."),
     Key::of::<Duration>("max_keep", "The longest that a failed instance is kept, whatever `keep_failed` says."),
     Key::of::<Ordered<f64>>("price_per_hour", "Prices by instance type."),
+    Key::of::<Within>(
+        "poll_interval",
+        "How often EC2 and S3 are asked for all jobs of a region, and how often an instance sends its log. Default: 5s.",
+    ),
     Key::of::<Address>("endpoint_url", "The address of EC2 and S3, for tests."),
 ];
 
@@ -36,6 +40,7 @@ pub(crate) const SITE_OPTIONS: &[(&str, &str)] = &[
     ("instance_profile", AT_SITE),
     ("max_keep", AT_SITE),
     ("price_per_hour", AT_SITE),
+    ("poll_interval", AT_SITE),
     ("endpoint_url", AT_SITE),
 ];
 
@@ -49,6 +54,7 @@ pub(crate) struct Options {
     pub instance_profile: Option<ProfileName>,
     pub tags: Tags,
     pub max_keep: Option<Duration>,
+    pub poll_interval: Option<Duration>,
     pub endpoint_url: Option<Address>,
 }
 
@@ -66,6 +72,7 @@ impl Options {
         }
         let (security_groups, instance_profile) = (reader.read("security_groups"), reader.read("instance_profile"));
         let (tags, max_keep, endpoint_url) = (reader.read("tags"), reader.read("max_keep"), reader.read("endpoint_url"));
+        let poll_interval = reader.read::<Within>("poll_interval").map(Into::into);
         let mistakes = without_places(reader.context.diagnostics);
         match (region, bucket, subnets) {
             (Some(region), Some(bucket), Some(subnets)) if mistakes.is_empty() => Ok(Self {
@@ -76,6 +83,7 @@ impl Options {
                 instance_profile,
                 tags: tags.unwrap_or_default(),
                 max_keep,
+                poll_interval,
                 endpoint_url,
             }),
             _ => Err(mistakes),

@@ -84,6 +84,9 @@ pub(crate) struct Said {
     pub zone: String,
     /// Seconds since the Unix epoch, by the clock of the instance.
     pub started: Option<i64>,
+    /// How long the log was then.
+    #[serde(default)]
+    pub log_bytes: u64,
     pub t: i64,
 }
 
@@ -146,7 +149,7 @@ impl Member {
     }
 
     /// The exit of its script: as the agent said it, else as the console has it.
-    fn exit(&self) -> Option<i32> {
+    pub(crate) fn exit(&self) -> Option<i32> {
         let said = self.said.as_ref().filter(|said| said.state.is_last()).and_then(|said| said.exit);
         said.or(match &self.console {
             Console::Exit(exit) => Some(*exit),
@@ -155,7 +158,7 @@ impl Member {
     }
 
     /// `i-0abc (c7i.large, eu-west-1a)`
-    fn node(&self) -> String {
+    pub(crate) fn node(&self) -> String {
         let Some(Said { instance_type, zone, .. }) = &self.said else { return self.id.clone() };
         format!("{} ({instance_type}, {zone})", self.id)
     }

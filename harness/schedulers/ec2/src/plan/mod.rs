@@ -22,14 +22,17 @@ use crate::{
     agent::{Orders, Pace},
     config::{Bucket, CONFIG, Config, DataSet, Image, Network, Options, Placement, PlannedVolume},
 };
-use muster_core::job::{
-    handle::JobHandle,
-    scheduler::Job,
-    workload::{Program, Staging, Workload},
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        handle::JobHandle,
+        scheduler::Job,
+        workload::{Program, Staging, Workload},
+    },
 };
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// The name of the scheduler.
 pub(crate) const NAME: &str = "ec2";
@@ -39,6 +42,9 @@ const KEEP: Duration = Duration::from_mins(30);
 
 /// What an instance gets beyond its time limit and its keep before its own timer ends it: for booting, fetching and saving.
 const GRACE: Duration = Duration::from_mins(15);
+
+/// How often a region is asked where nothing says more.
+pub(crate) const POLL: Duration = Duration::from_secs(5);
 
 /// The most of a check's name that is in a name on EC2.
 const NAME_LIMIT: usize = 40;
@@ -76,6 +82,9 @@ pub(crate) struct Handle {
     /// Variables taken over from the harness' own environment.
     #[serde(default)]
     pub pass_env: Vec<String>,
+    /// How often EC2 and S3 are asked, and how often an agent sends its log.
+    #[serde(default = "poll_interval")]
+    pub poll_interval: Duration,
     #[serde(default)]
     pub launched: Option<Timestamp>,
     /// What the instances fetch before the script begins.
@@ -87,6 +96,16 @@ pub(crate) struct Handle {
     /// Whether what the script leaves comes back.
     #[serde(default)]
     pub keeps_files: bool,
+    /// Its instances, in the order of their ranks.
+    #[serde(default)]
+    pub ids: Vec<String>,
+    /// Volumes that no instance uses: an inventory has found them.
+    #[serde(default)]
+    pub volumes: Vec<String>,
+}
+
+fn poll_interval() -> Duration {
+    POLL
 }
 
 /// Where an instance is. Jobs with the same place share one poller.
@@ -121,6 +140,15 @@ impl Lifetime {
 }
 
 impl Handle {
+    /// That of a job.
+    ///
+    /// # Errors
+    /// It is of another scheduler, or another version.
+    pub(crate) fn of(job: &Job) -> Result<Arc<Self>, SchedulerError> {
+        let read = job.handle.read::<Self>();
+        read.map_err(|error| SchedulerError::new(Class::Infra, format!("read the plan of {}", job.case), error))
+    }
+
     /// Whether the job gets a security group of its own: its instances talk to each other, and the site names none.
     pub(crate) fn needs_group(&self) -> bool {
         self.instances > 1 && self.security_groups.is_empty()
@@ -146,7 +174,7 @@ pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: 
         is_spot: offer.bought == Bought::Spot,
         keeps_files: handle.keeps_files,
         boot_url,
-        pace: Pace::default(),
+        pace: Pace { flush: handle.poll_interval.as_secs().max(1), ..Pace::default() },
     }
 }
 
@@ -213,10 +241,13 @@ fn put_together(
         },
         script,
         pass_env,
+        poll_interval: options.poll_interval.unwrap_or(POLL),
         launched: None,
         data: config.data.into_iter().flatten().filter_map(Option::from).collect(),
         staging: workload.staging.clone().map(muster_stage::absolute),
         keeps_files: workload.keeps_files,
+        ids: Vec::new(),
+        volumes: Vec::new(),
     })
 }
 

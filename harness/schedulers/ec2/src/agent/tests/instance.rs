@@ -98,7 +98,9 @@ pub(super) fn missing(shell: Shell, http: &str) -> Option<String> {
 pub(super) fn stage(server: &Server, script: &str, instances: u32) {
     let variable = ("GREETING".to_owned(), "it's \"$HOME\"".to_owned());
     let bundle = parcel::bundle(script, &[variable]).unwrap();
-    server.put("boot", parcel::list(instances, &bundle, |_, key| server.url(key)));
+    let entries = parcel::entries(instances);
+    let addresses: Vec<String> = entries.iter().map(|entry| server.url(&entry.key())).collect();
+    server.put("boot", parcel::list(&bundle, &entries, &addresses));
     server.put("bundle", bundle);
 }
 

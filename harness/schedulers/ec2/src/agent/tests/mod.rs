@@ -137,7 +137,9 @@ fn a_bundle_is_the_same_for_the_same_job() {
     let bundle = |script| parcel::bundle(script, &[]).unwrap();
     assert_eq!(bundle("true\n"), bundle("true\n"));
     assert_ne!(bundle("true\n"), bundle("false\n"));
-    let list = parcel::list(2, b"bundle", |method, key| format!("{method:?}:{key}"));
+    let entries = parcel::entries(2);
+    let addresses: Vec<String> = entries.iter().map(|entry| format!("{:?}:{}", entry.method, entry.key())).collect();
+    let list = parcel::list(b"bundle", &entries, &addresses);
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 4 + 2 * 65);
     insta::assert_snapshot!([&lines[..6], &lines[133..]].concat().join("\n"));

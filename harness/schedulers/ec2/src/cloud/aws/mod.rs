@@ -110,7 +110,8 @@ impl Aws {
                 let filters = [("group-name", name), ("vpc-id", vpc)].map(mine);
                 let found = self.security_groups(&filters).await?.into_iter().find(|group| {
                     let is_ours = |(key, value): (&String, &String)| group.tags.get(key) == Some(value);
-                    tags.iter().all(is_ours)
+                    // The time was another when another process created it.
+                    tags.iter().filter(|(key, _)| *key != "rfm-expires").all(is_ours)
                 });
                 found.ok_or(error)?.id
             }

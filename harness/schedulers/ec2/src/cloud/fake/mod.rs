@@ -7,7 +7,7 @@ use super::{
     action,
 };
 use crate::plan::Place;
-use futures_util::future::ready;
+use futures_util::future::{pending, ready};
 use muster_text::{Value, time::Timestamp};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
@@ -117,7 +117,14 @@ impl Fake {
             Some(at) => Err(state.refusals.remove(at).1),
             None => answer(&mut state),
         };
-        Box::pin(ready(answer))
+        match &mut state.stops_after {
+            Some(0) => Box::pin(pending()),
+            Some(left) => {
+                *left -= 1;
+                Box::pin(ready(answer))
+            }
+            None => Box::pin(ready(answer)),
+        }
     }
 }
 

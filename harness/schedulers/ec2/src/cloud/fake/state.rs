@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub objects: BTreeMap<(String, String), Vec<u8>>,
     /// What the next calls of an action get instead of an answer, first come, first served. Actions are those of [`action`].
     pub refusals: Vec<(&'static str, CloudError)>,
+    /// After so many calls, one is executed whose answer never comes, as for a process that is killed then; and so are all after it.
+    pub stops_after: Option<usize>,
     /// The actions that were called, in order.
     pub calls: Vec<&'static str>,
     /// What `run_instances` was sent.

@@ -15,7 +15,7 @@ fn launched(instances: u32) -> Launched {
 #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
 fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
     let (instance_type, zone) = ("c7i.large".to_owned(), "eu-west-1a".to_owned());
-    Some(Said { state, exit, ip: "10.0.0.1".into(), instance_type, zone, started: exit.map(|_| 1100), t: 1200 })
+    Some(Said { state, exit, ip: "10.0.0.1".into(), instance_type, zone, started: exit.map(|_| 1100), log_bytes: 4, t: 1200 })
 }
 
 fn member(rank: u32, state: State, said: Option<Said>) -> Member {

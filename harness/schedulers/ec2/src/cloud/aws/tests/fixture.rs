@@ -59,7 +59,7 @@ impl Fixture {
         World {
             image: self.text("image"),
             instance_type: "c7i.8xlarge".to_owned(),
-            vpc: self.client().subnets(&[subnet.clone()]).await.unwrap().remove(0).vpc,
+            vpc: self.client().subnets(std::slice::from_ref(&subnet)).await.unwrap().remove(0).vpc,
             subnet,
             bucket: self.text("bucket"),
             parameter: (self.text("parameter"), self.text("image")),

@@ -1,0 +1,277 @@
+//! Ending the instances of a job, seeing that they have ended, and removing what it had beside them.
+//!
+//! ```text
+//! Delete: terminate --> seen to be terminated --> groups, volumes, objects
+//! Stop:   a script that failed leaves its instance for a while --> its tag is moved, the others end, the objects stay
+//!         nothing is kept --> as Delete, but the objects stay until the log was read
+//! ```
+//! What has ended well ends its instance by itself, and is waited for.
+
+use crate::{
+    cloud::{CloudError, Filter, Instance},
+    decide::status::{Member, State},
+    failure,
+    launch::seconds,
+    objects,
+    plan::Handle,
+    poll::{Region, Sight, Tracked, of_job, state},
+};
+use muster_core::{
+    error::SchedulerError,
+    job::scheduler::{Disposition, Job, JobStatus, Leftovers},
+};
+use muster_text::time::format_duration;
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// How long instances may take to end. Bare metal takes minutes.
+pub(crate) const ENDS_WITHIN: Duration = Duration::from_mins(8);
+/// How long an instance that ends itself may take to begin with it.
+const BY_ITSELF: Duration = Duration::from_secs(30);
+/// An agent ends its script at the limit: so long after it, it has said so.
+const LAST_WORD: Duration = Duration::from_secs(20);
+/// How often instances are looked for whose launch had no answer.
+const SEARCHES: u32 = 4;
+/// How often a group is deleted that is still in use, and the pause.
+const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
+
+/// Ends a job.
+pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
+    let (tracked, _watching) = region.watch(job)?;
+    let handle = tracked.handle();
+    let cleanup = Cleanup { region, job, handle, tracked };
+    match how {
+        Disposition::Stop => cleanup.stop().await,
+        Disposition::Delete => {
+            let left = cleanup.delete(true).await?;
+            if left.is_empty() {
+                region.forget(job);
+            }
+            Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
+        }
+    }
+}
+
+struct Cleanup<'a> {
+    region: &'a Arc<Region>,
+    job: &'a Job,
+    handle: Arc<Handle>,
+    tracked: Arc<Tracked>,
+}
+
+impl Cleanup<'_> {
+    async fn delete(&self, with_objects: bool) -> Result<Vec<String>, SchedulerError> {
+        let sight = self.end(&|_| false).await?;
+        let mut left = self.unended(&sight, &|_| false);
+        if left.is_empty() {
+            self.groups(&mut left).await;
+        }
+        for volume in &self.handle.volumes {
+            if let Err(error) = self.region.cloud.delete_volume(volume).await {
+                left.push(self.line(&format!("volume {volume}"), &error, &format!("ec2 delete-volume --volume-id {volume}")));
+            }
+        }
+        if with_objects && let Err(error) = objects::remove(self.region, &self.handle).await {
+            let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
+            left.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
+        }
+        Ok(left)
+    }
+
+    async fn stop(&self) -> Result<Leftovers, SchedulerError> {
+        let sight = self.last_word().await?;
+        let kept = kept(&self.handle, &sight);
+        if kept.is_empty() {
+            let objects_go = self.tracked.let_objects_go();
+            let left = self.delete(objects_go).await?;
+            return Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() });
+        }
+        let until = self.region.now().plus(Duration::from_secs(self.handle.lifetime.keep));
+        let tag = ("rfm-expires", seconds(until).to_string());
+        let refused = |error| failure::of_running(error, "keep the instances");
+        self.region.cloud.tag(&kept, (tag.0, &tag.1)).await.map_err(refused)?;
+        let mark = format!("{}{}", self.handle.prefix, objects::KEPT);
+        objects::note_kept(self.region, &self.handle, &mark).await.map_err(refused)?;
+        let is_kept = |instance: &Instance| kept.contains(&instance.id);
+        let sight = self.end(&is_kept).await?;
+        let items = self.unended(&sight, &is_kept);
+        let region = self.aws_region();
+        let look = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
+        let delete = vec![format!("aws ec2 terminate-instances{region} --instance-ids {}", kept.join(" "))];
+        Ok(Leftovers { items, is_gone: false, look, delete })
+    }
+
+    /// What is seen of the job now; if its limit is over, when its agent has said how it ended.
+    async fn last_word(&self) -> Result<Arc<Sight>, SchedulerError> {
+        let mut sights = self.tracked.sight();
+        if sights.borrow_and_update().number == 0 {
+            // Another process has followed it.
+            let _ = timeout_at(Instant::now() + 2 * self.handle.poll_interval, sights.changed()).await;
+        }
+        let sight = self.next_sight().await?;
+        let status = self.tracked.known().borrow().status.clone();
+        let Some(JobStatus::Running { since, .. }) = status else { return Ok(sight) };
+        let limit = Duration::from_secs(self.handle.lifetime.limit);
+        if self.region.now().since(since) < limit {
+            return Ok(sight);
+        }
+        let by = Instant::now() + LAST_WORD + 2 * self.handle.poll_interval;
+        let mut known = self.tracked.known();
+        while !known.borrow_and_update().is_over() {
+            if !matches!(timeout_at(by, known.changed()).await, Ok(Ok(()))) {
+                break;
+            }
+        }
+        Ok(Arc::clone(&self.tracked.sight().borrow()))
+    }
+
+    /// A look that began after this call.
+    async fn next_sight(&self) -> Result<Arc<Sight>, SchedulerError> {
+        let listed = self.region.listed(&self.job.session).await;
+        let listed = listed.map_err(|error| failure::of_running(error, "look for the instances"))?;
+        let seen = Arc::clone(&self.tracked.sight().borrow());
+        Ok(Arc::new(Sight { instances: of_job(&self.tracked, &listed), ..(*seen).clone() }))
+    }
+
+    /// Ends all instances that are not kept, and waits until EC2 says so.
+    async fn end(&self, is_kept: &(dyn Fn(&Instance) -> bool + Sync)) -> Result<Arc<Sight>, SchedulerError> {
+        let started = Instant::now();
+        let mut sight = self.next_sight().await?;
+        if self.region.attempts(self.job).is_doubtful && self.handle.launched.is_none() {
+            // EC2 may have launched it, and lists it later.
+            for _ in 0..SEARCHES {
+                if sight.instances.is_empty() {
+                    sleep(self.handle.poll_interval).await;
+                    sight = self.next_sight().await?;
+                }
+            }
+        }
+        let mut asked = false;
+        let mut sights = self.tracked.sight();
+        loop {
+            let going: Vec<&Instance> = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one)).collect();
+            if going.is_empty() || started.elapsed() >= ENDS_WITHIN {
+                return Ok(sight);
+            }
+            let live: Vec<String> = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone()).collect();
+            let waits = !asked && started.elapsed() < BY_ITSELF && ends_itself(&self.handle, &sight);
+            if !live.is_empty() && !waits && !asked {
+                self.tracked.end();
+                self.terminate(&live).await?;
+                asked = true;
+                self.region.look_soon();
+            }
+            let next = Instant::now() + self.handle.poll_interval * 4;
+            if timeout_at(next, sights.changed()).await.is_ok() {
+                sight = Arc::clone(&sights.borrow_and_update());
+            } else {
+                // The region does not answer those who look.
+                sight = self.next_sight().await?;
+                asked = false;
+            }
+        }
+    }
+
+    async fn terminate(&self, ids: &[String]) -> Result<(), SchedulerError> {
+        let ended = self.region.cloud.terminate(ids).await;
+        ended.map_err(|error| failure::of_running(error, "terminate the instances"))
+    }
+
+    /// A line for each instance that has not ended.
+    fn unended(&self, sight: &Sight, is_kept: &dyn Fn(&Instance) -> bool) -> Vec<String> {
+        let left = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one));
+        let line = |one: &Instance| {
+            let (id, region) = (&one.id, self.aws_region());
+            format!(
+                "instance {id} ({}) is {} {} after its end was asked for; `aws ec2 terminate-instances{region} --instance-ids {id}`",
+                one.instance_type,
+                one.state,
+                format_duration(ENDS_WITHIN)
+            )
+        };
+        left.map(line).collect()
+    }
+
+    /// Removes the groups of the job. EC2 takes its time to see that nothing uses them.
+    async fn groups(&self, left: &mut Vec<String>) {
+        let cloud = &self.region.cloud;
+        if self.handle.needs_group() {
+            let tag = |name: &str, value: &str| Filter { name: format!("tag:{name}"), values: vec![value.to_owned()] };
+            let filters = [tag("rfm", self.job.identifier.as_str()), tag("rfm-session", &self.job.session.0)];
+            match cloud.security_groups(&filters).await {
+                Ok(groups) => {
+                    for group in groups {
+                        if let Err(error) = unless_in_use(|| cloud.delete_security_group(&group.id)).await {
+                            let command = format!("ec2 delete-security-group --group-id {}", group.id);
+                            left.push(self.line(&format!("security group {}", group.id), &error, &command));
+                        }
+                    }
+                }
+                Err(error) => {
+                    let name = &self.handle.name;
+                    let command = format!("ec2 describe-security-groups --filters Name=group-name,Values={name}");
+                    left.push(self.line(&format!("security group {name}"), &error, &command));
+                }
+            }
+        }
+        if self.handle.in_cluster() {
+            let name = &self.handle.name;
+            if let Err(error) = unless_in_use(|| cloud.delete_placement_group(name)).await {
+                let command = format!("ec2 delete-placement-group --group-name {name}");
+                left.push(self.line(&format!("placement group {name}"), &error, &command));
+            }
+        }
+    }
+
+    /// What is left, why, and the command that removes it.
+    fn line(&self, what: &str, error: &CloudError, command: &str) -> String {
+        format!("{what} is not removed: {error}; `aws {command}{}`", self.aws_region())
+    }
+
+    fn aws_region(&self) -> String {
+        format!(" --region {}", self.handle.place.region)
+    }
+}
+
+async fn unless_in_use<'a>(delete: impl Fn() -> crate::cloud::Call<'a, ()>) -> Result<(), CloudError> {
+    let (tries, pause) = IN_USE;
+    for _ in 1..tries {
+        match delete().await {
+            Err(error) if matches!(error.code(), Some("DependencyViolation" | "InvalidPlacementGroup.InUse")) => {
+                sleep(pause).await;
+            }
+            answer => return answer,
+        }
+    }
+    delete().await
+}
+
+/// The instances that are kept to be looked at: those of a script that has failed and, with any, the first.
+fn kept(handle: &Handle, sight: &Sight) -> Vec<String> {
+    let is_live = |member: &&Member| {
+        member.state != State::Ended && sight.instances.iter().any(|one| one.id == member.id && state(&one.state) != State::Ended)
+    };
+    if handle.lifetime.keep == 0 || !sight.members.first().is_some_and(has_failed) {
+        return Vec::new();
+    }
+    let kept = sight.members.iter().filter(|member| member.rank == 0 || has_failed(member)).filter(is_live);
+    kept.map(|member| member.id.clone()).collect()
+}
+
+/// Its script ran, and its agent keeps the instance.
+fn has_failed(member: &Member) -> bool {
+    use crate::decide::status::Phase;
+    let Some(said) = &member.said else { return false };
+    match said.state {
+        Phase::Done | Phase::Timeout => said.exit.is_some_and(|exit| exit != 0),
+        Phase::Booted | Phase::Ready | Phase::Running | Phase::Interrupted | Phase::Rebooted | Phase::Failed | Phase::Stopped => {
+            false
+        }
+    }
+}
+
+/// All agents have said that they end their instances.
+fn ends_itself(handle: &Handle, sight: &Sight) -> bool {
+    let ends = |member: &Member| member.exit().is_some_and(|exit| exit == 0 || handle.lifetime.keep == 0);
+    !sight.members.is_empty() && sight.members.iter().all(ends)
+}

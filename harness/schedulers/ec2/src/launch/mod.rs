@@ -1,0 +1,270 @@
+//! Asking for the instances of a job, once.
+//!
+//! ```text
+//! what exists of it -> found
+//! image, type -> bundle and list in S3 -> its groups -> RunInstances --refused--> decide::offer -> another offer, again, later, never
+//! ```
+//! All instances come with one request, or none. A request whose answer was lost is sent again with its token: EC2 answers it with what
+//! it has launched then.
+
+mod objects;
+
+use crate::{
+    cloud::{CloudError, Filter, Instance},
+    decide::offer::{Next, Refusal, Refused, next_offer},
+    failure,
+    launch::objects::Parcel,
+    plan::{Found, Handle, Offer, run_instances},
+    poll::{Attempts, Region, Wanted},
+    resolve::Unresolved,
+};
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        handle::JobHandle,
+        scheduler::{Job, Launch},
+    },
+};
+use muster_text::{Value, time::Timestamp};
+use std::{sync::Arc, time::Duration};
+use tokio::time::sleep;
+
+/// How often a request is sent again whose answer was lost.
+const LOST_TRIES: u32 = 5;
+/// How often another token is taken, because another process had this one.
+const TOKENS: u32 = 3;
+
+/// One attempt.
+pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, SchedulerError> {
+    let handle = Handle::of(job)?;
+    if let Some(launched) = existing(region, job, &handle).await? {
+        region.track(&launched)?;
+        return Ok(Launch::Launched(launched));
+    }
+    let mut attempt = Attempt { region, job, handle, parcel: None, sent: false };
+    let answer = attempt.ask().await;
+    if let Ok(Launch::Launched(launched)) = &answer {
+        region.track(launched)?;
+    }
+    answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })
+}
+
+/// What an earlier launch has created, of this process or another.
+async fn existing(region: &Region, job: &Job, handle: &Handle) -> Result<Option<Job>, SchedulerError> {
+    let listed = region.listed(&job.session).await.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
+    let is_ours = |instance: &&Instance| instance.tags.get("rfm").is_some_and(|id| *id == *job.identifier.as_str());
+    let mut ours: Vec<&Instance> = listed.iter().filter(is_ours).collect();
+    ours.sort_by_key(|instance| instance.index);
+    Ok((!ours.is_empty()).then(|| launched(region, job, handle, &ours)))
+}
+
+/// The job with what its launch has found out. Its script is in S3.
+fn launched(region: &Region, job: &Job, handle: &Handle, instances: &[&Instance]) -> Job {
+    let at = instances.iter().filter_map(|instance| instance.launched).min();
+    let handle = Handle {
+        launched: Some(at.unwrap_or_else(|| region.now())),
+        ids: instances.iter().map(|instance| instance.id.clone()).collect(),
+        script: String::new(),
+        ..handle.clone()
+    };
+    job.with(JobHandle::of(handle))
+}
+
+struct Attempt<'a> {
+    region: &'a Arc<Region>,
+    job: &'a Job,
+    handle: Arc<Handle>,
+    /// What is in S3.
+    parcel: Option<Parcel>,
+    /// A request was sent.
+    sent: bool,
+}
+
+/// A request and what it is for.
+struct Request {
+    wanted: Wanted,
+    value: Value,
+}
+
+/// The answer to a request.
+enum Answer {
+    Launched(Vec<Instance>),
+    Refused { code: String, message: String, status: u16 },
+}
+
+impl Attempt<'_> {
+    async fn ask(&mut self) -> Result<Launch, SchedulerError> {
+        let vcpus = self.vcpus().await?;
+        let (mut refused, mut request): (Vec<Refused>, Option<Request>) = (Vec::new(), None);
+        let (mut at, mut believed, mut tokens) = (0, Duration::ZERO, 0);
+        loop {
+            match next_offer(&self.handle.offers, &refused, &vcpus, self.region.attempts(self.job).rounds) {
+                Next::Try(next) => {
+                    at = next;
+                    let wanted = self.wanted(next).await?;
+                    if let Some((known, left)) = self.region.refusal(&wanted, self.handle.instances, next) {
+                        believed = believed.max(left);
+                        refused.push(known);
+                        continue;
+                    }
+                    let value = self.request(next).await?;
+                    request = Some(Request { wanted, value });
+                }
+                Next::Again(pause) => sleep(pause).await,
+                Next::Wait { why, retry_after } => {
+                    let attempts = self.region.attempts(self.job);
+                    self.region.set_attempts(self.job, Attempts { rounds: attempts.rounds + 1, ..attempts });
+                    // What is asked for before is refused without a request.
+                    let retry_after = if self.sent { retry_after } else { retry_after.max(believed) };
+                    let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
+                    return Ok(Launch::NotNow { why, retry_after, created });
+                }
+                Next::Fail { class, why } => return Err(SchedulerError::plain(class, format!("launch instances: {why}"))),
+            }
+            let Some(Request { wanted, value }) = &request else {
+                return Err(SchedulerError::plain(Class::Infra, "launch instances: there is nothing to ask for"));
+            };
+            match self.send(value).await? {
+                Answer::Launched(instances) => {
+                    let instances: Vec<&Instance> = instances.iter().collect();
+                    return Ok(Launch::Launched(launched(self.region, self.job, &self.handle, &instances)));
+                }
+                Answer::Refused { code, message, status } => {
+                    let one = Refused { offer: at, code, message, status };
+                    match one.kind() {
+                        Refusal::TokenReused if tokens < TOKENS => {
+                            if let Some(found) = self.of_token(value).await? {
+                                return Ok(Launch::Launched(found));
+                            }
+                            tokens += 1;
+                            let value = self.request(at).await?;
+                            request = Some(Request { wanted: wanted.clone(), value });
+                            refused.push(Refused { code: "RequestLimitExceeded".to_owned(), ..one });
+                            continue;
+                        }
+                        Refusal::NoCapacity => self.region.refuse(wanted.clone(), self.handle.instances, &one),
+                        _ => {}
+                    }
+                    refused.push(one);
+                }
+            }
+        }
+    }
+
+    /// What all instances need together, of each offer.
+    async fn vcpus(&self) -> Result<Vec<Option<u32>>, SchedulerError> {
+        let mut names: Vec<String> = self.handle.offers.iter().map(|offer| offer.instance_type.clone()).collect();
+        names.sort();
+        names.dedup();
+        let known = self.region.resolver.types(&names).await;
+        let known = known.map_err(|error| failure::of_launch(error, "look at the instance types"))?;
+        let of = |offer: &Offer| {
+            let found = known.iter().find(|one| one.name == offer.instance_type)?;
+            Some(found.vcpus.saturating_mul(self.handle.instances))
+        };
+        Ok(self.handle.offers.iter().map(of).collect())
+    }
+
+    async fn wanted(&self, at: usize) -> Result<Wanted, SchedulerError> {
+        let offer = &self.handle.offers[at];
+        Ok(Wanted::new(offer, &self.region.subnet(&offer.subnet, &self.subnets()).await?.zone))
+    }
+
+    fn subnets(&self) -> Vec<String> {
+        let mut subnets: Vec<String> = self.handle.offers.iter().map(|offer| offer.subnet.clone()).collect();
+        subnets.sort();
+        subnets.dedup();
+        subnets
+    }
+
+    /// The request for an offer, with what it needs in place.
+    async fn request(&mut self, at: usize) -> Result<Value, SchedulerError> {
+        let (region, handle) = (self.region, Arc::clone(&self.handle));
+        let offer = &handle.offers[at];
+        let resolved = region.resolver.resolved(&handle.image, &offer.instance_type).await.map_err(|error| match error {
+            Unresolved::Missing(what) => SchedulerError::plain(Class::Config, what),
+            Unresolved::Cloud(error) => failure::of_launch(error, "look at the image"),
+        })?;
+        let now = region.now();
+        if self.parcel.is_none() {
+            self.parcel = Some(objects::send(region, &handle, now).await?);
+        }
+        let own_group = self.groups(offer, now).await?;
+        let parcel = self.parcel.as_ref().map(|parcel| parcel.boot_url.as_str()).unwrap_or_default();
+        let found = Found {
+            image_id: resolved.image.id,
+            root_device: resolved.image.root_device,
+            root_gib: resolved.image.root_gib,
+            network_cards: resolved.instance_type.network_cards,
+            own_group,
+            expires: expires(now, &handle),
+            user_data: objects::user_data(&handle, offer, self.job.identifier.as_str(), parcel)?,
+        };
+        let attempts = region.attempts(self.job);
+        region.set_attempts(self.job, Attempts { requests: attempts.requests + 1, ..attempts });
+        Ok(run_instances(&handle, offer, &found, attempts.requests))
+    }
+
+    /// The groups that live as long as the job.
+    async fn groups(&self, offer: &Offer, now: Timestamp) -> Result<Option<String>, SchedulerError> {
+        let (region, handle) = (self.region, &self.handle);
+        let mut tags = handle.tags.clone();
+        tags.insert("rfm-expires".to_owned(), expires(now, handle));
+        if handle.in_cluster() {
+            let created = region.cloud.create_placement_group(&handle.name, &tags).await;
+            created.map_err(|error| failure::of_launch(error, "create a placement group"))?;
+        }
+        if !handle.needs_group() {
+            return Ok(None);
+        }
+        let subnet = region.subnet(&offer.subnet, &self.subnets()).await?;
+        let created = region.cloud.create_security_group(&handle.name, &subnet.vpc, &tags).await;
+        created.map(Some).map_err(|error| failure::of_launch(error, "create a security group"))
+    }
+
+    /// Sends a request until there is an answer.
+    async fn send(&mut self, request: &Value) -> Result<Answer, SchedulerError> {
+        let mut lost = 0;
+        self.sent = true;
+        // Until there is an answer: this may be dropped.
+        self.doubt(true);
+        loop {
+            match self.region.cloud.run_instances(request).await {
+                Ok(instances) => return Ok(Answer::Launched(instances)),
+                Err(CloudError::Refused { code, message, status, .. }) => {
+                    self.doubt(lost > 0);
+                    return Ok(Answer::Refused { code, message, status });
+                }
+                Err(CloudError::Unreached { .. } | CloudError::Unread { .. }) if lost < LOST_TRIES => {
+                    sleep(Duration::from_secs(1 << lost)).await;
+                    lost += 1;
+                }
+                Err(error) => return Err(failure::of_launch(error, "launch instances")),
+            }
+        }
+    }
+
+    fn doubt(&self, is_doubtful: bool) {
+        self.region.set_attempts(self.job, Attempts { is_doubtful, ..self.region.attempts(self.job) });
+    }
+
+    /// What another request with this token has launched.
+    async fn of_token(&self, request: &Value) -> Result<Option<Job>, SchedulerError> {
+        let token = request["ClientToken"].as_str().unwrap_or_default().to_owned();
+        let filter = Filter { name: "client-token".to_owned(), values: vec![token] };
+        let found = self.region.cloud.instances(&[filter]).await;
+        let found = found.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
+        let found: Vec<&Instance> = found.iter().collect();
+        Ok((!found.is_empty()).then(|| launched(self.region, self.job, &self.handle, &found)))
+    }
+}
+
+/// When anybody may end the instances.
+fn expires(now: Timestamp, handle: &Handle) -> String {
+    seconds(now.plus(Duration::from_secs(handle.lifetime.expires_after()))).to_string()
+}
+
+/// Seconds since the Unix epoch.
+pub(crate) fn seconds(at: Timestamp) -> i64 {
+    at.0 / 1_000_000
+}

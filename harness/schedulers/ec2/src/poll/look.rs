@@ -1,0 +1,275 @@
+//! One look: what EC2 lists and what agents say, of all jobs that somebody waits for.
+
+use super::{
+    region::{Region, SessionPlace},
+    tracked::{Known, ReadConsole, Sight, Tracked},
+};
+use crate::{
+    cloud::{CloudError, Filter, Instance, Object},
+    decide::{
+        log::{Tail, read_console},
+        status::{Act, Console, Launched, Member, Said, State, Step, step},
+    },
+    plan::Handle,
+};
+use futures_util::{StreamExt, future::join_all, stream};
+use muster_core::job::scheduler::{Disruption, JobStatus};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// How many objects are read at once.
+const AT_ONCE: usize = 16;
+/// An instance that was listed, and is not, is still there for so long.
+const UNLISTED: Duration = Duration::from_mins(1);
+/// A console lags: for so many looks there may be nothing on it.
+const CONSOLE_LOOKS: u32 = 12;
+/// Of a console without the end of a log.
+const LAST_LINES: usize = 30;
+
+/// Looks once, and tells what has changed.
+///
+/// # Errors
+/// EC2 or S3 does not answer. What the other says is told all the same.
+pub(super) async fn look(region: &Region) -> Result<(), CloudError> {
+    let jobs = region.watched();
+    let sessions: BTreeSet<String> = jobs.iter().map(|job| job.job.session.to_string()).collect();
+    let filter = Filter { name: "tag:rfm-session".to_owned(), values: sessions.into_iter().collect() };
+    let instances = region.cloud.instances(&[filter]).await?;
+    let number = region.looks.fetch_add(1, Ordering::Relaxed) + 1;
+    let listed = list_objects(region, &jobs).await;
+    let new = jobs.iter().flat_map(|job| {
+        let objects = objects_of(region, &job.handle());
+        new_statuses(job, &objects).into_iter().map(move |(rank, object)| (Arc::clone(job), rank, object))
+    });
+    let reads: Vec<_> = new.map(|(job, rank, object)| read_status(region, job, rank, object)).collect();
+    stream::iter(reads).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
+    join_all(jobs.iter().map(|job| update(region, job, &instances, number))).await;
+    listed
+}
+
+/// Lists each session once. Where that fails, what was listed before counts.
+async fn list_objects(region: &Region, jobs: &[Arc<Tracked>]) -> Result<(), CloudError> {
+    // What is only ended needs no objects.
+    let open = jobs.iter().filter(|job| !job.is_over());
+    let places: BTreeSet<SessionPlace> = open.map(|job| place_of(&job.handle())).collect();
+    let mut failed = Ok(());
+    for place in places {
+        match region.cloud.objects(&place.0, &place.1).await {
+            Ok(objects) => {
+                region.objects.lock().insert(place, Arc::new(objects));
+            }
+            Err(error) => failed = Err(error),
+        }
+    }
+    failed
+}
+
+/// Where all jobs of its session are.
+fn place_of(handle: &Handle) -> SessionPlace {
+    let session = handle.prefix.trim_end_matches('/').rsplit_once('/').map_or("", |(session, _)| session);
+    (handle.bucket.name.clone(), format!("{session}/"))
+}
+
+fn objects_of(region: &Region, handle: &Handle) -> BTreeMap<String, Object> {
+    let listed = region.objects.lock().get(&place_of(handle)).cloned().unwrap_or_default();
+    let of_job = listed.iter().filter_map(|object| Some((object.key.strip_prefix(&handle.prefix)?.to_owned(), object.clone())));
+    of_job.collect()
+}
+
+/// What agents have said since it was read.
+fn new_statuses(job: &Tracked, objects: &BTreeMap<String, Object>) -> Vec<(u32, Object)> {
+    let memory = job.memory.lock();
+    let new = (0..job.handle().instances).filter_map(|rank| {
+        let object = objects.get(&format!("{rank}/status"))?;
+        let is_known = memory.said.get(&rank).is_some_and(|(etag, _)| *etag == object.etag);
+        (!is_known).then(|| (rank, object.clone()))
+    });
+    new.collect()
+}
+
+/// What cannot be read is read again with the next look.
+async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Object) {
+    let bucket = job.handle().bucket.name.clone();
+    match region.cloud.get(&bucket, &object.key, 0).await {
+        Ok(Some(bytes)) => match serde_json::from_slice::<Said>(&bytes) {
+            Ok(said) => {
+                job.memory.lock().said.insert(rank, (object.etag, said));
+            }
+            Err(error) => tracing::debug!(%error, key = object.key, "the status of an agent cannot be read"),
+        },
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%error, "the status of an agent does not come"),
+    }
+}
+
+/// Decides what is known of a job, and does what has to be done.
+async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64) {
+    let handle = job.handle();
+    let instances = of_job(job, listed);
+    let objects = objects_of(region, &handle);
+    let has = (objects.contains_key("go"), objects.contains_key("stop"));
+    let launched = Launched {
+        name: handle.name.clone(),
+        instances: handle.instances,
+        at: handle.launched.or_else(|| instances.iter().filter_map(|one| one.launched).min()).unwrap_or_else(|| region.now()),
+        boot: Duration::from_secs(handle.lifetime.boot),
+    };
+    let mut members = members(region, job, &instances, &launched);
+    let mut known = job.known().borrow().clone();
+    if !known.is_over() {
+        let mut taken = step(&launched, &members, has, region.now());
+        if !job.was_ended() && act(region, job, &handle, &members, &taken.acts).await {
+            // What was read may say how it ended.
+            members = self::members(region, job, &instances, &launched);
+            taken = step(&launched, &members, has, region.now());
+            act(region, job, &handle, &members, &taken.acts).await;
+        }
+        known = told(taken, &instances);
+    }
+    if !known.is_over() && job.was_ended() && members.iter().all(|member| member.state == State::Ended) {
+        let cause = "its instances were terminated by Muster".to_owned();
+        known.status = Some(JobStatus::Gone { why: Disruption::Deleted, cause });
+    }
+    job.saw(Sight { number, members, instances, objects });
+    job.tell(known);
+}
+
+/// What is told of a step: with the image that ran.
+fn told(step: Step, instances: &[Instance]) -> Known {
+    match step.status {
+        Err(failure) => Known { status: None, failure: Some((failure.class, failure.why)) },
+        Ok(mut status) => {
+            if let JobStatus::Ended(ending) = &mut status {
+                for (exit, instance) in ending.exits.iter_mut().zip(instances) {
+                    exit.image = Some(instance.image.clone());
+                }
+            }
+            Known { status: Some(status), failure: None }
+        }
+    }
+}
+
+/// The instances of a job, in the order of their ranks. Of several requests those of the last that has some alive.
+pub(crate) fn of_job(job: &Tracked, listed: &[Instance]) -> Vec<Instance> {
+    let id = job.job.identifier.as_str();
+    let is_ours = |instance: &&Instance| {
+        let tag = |name: &str| instance.tags.get(name).map_or("", String::as_str);
+        tag("rfm") == id && tag("rfm-session") == &*job.job.session.0
+    };
+    let mut ours: Vec<Instance> = listed.iter().filter(is_ours).cloned().collect();
+    let is_live = |instance: &Instance| state(&instance.state) != State::Ended;
+    let last = ours.iter().max_by_key(|instance| (is_live(instance), instance.launched)).map(|instance| instance.token.clone());
+    ours.sort_by_key(|instance| (Some(&instance.token) != last.as_ref(), instance.index));
+    ours
+}
+
+/// All that is known of each rank.
+fn members(region: &Region, job: &Tracked, instances: &[Instance], launched: &Launched) -> Vec<Member> {
+    let mut memory = job.memory.lock();
+    let token = instances.first().map(|first| first.token.clone());
+    for instance in instances.iter().filter(|instance| Some(&instance.token) == token.as_ref()) {
+        memory.seen.insert(instance.index, (instance.clone(), Instant::now()));
+    }
+    let is_young = region.now().since(launched.at) < UNLISTED;
+    let member = |rank: u32| {
+        let (seen, said) = (memory.seen.get(&rank), memory.said.get(&rank).map(|(_, said)| said.clone()));
+        if seen.is_none() && said.is_none() {
+            return None;
+        }
+        let instance = seen.map(|(instance, _)| instance);
+        let state = match seen {
+            Some((instance, at)) if at.elapsed() < UNLISTED => state(&instance.state),
+            None if is_young => State::Running,
+            Some(_) | None => State::Ended,
+        };
+        let known_id = job.handle().ids.get(rank as usize).cloned();
+        Some(Member {
+            rank,
+            id: instance.map(|instance| instance.id.clone()).or(known_id).unwrap_or_default(),
+            state,
+            reason: instance.and_then(|instance| instance.reason.clone()).filter(|_| state == State::Ended),
+            said,
+            console: memory.consoles.get(&rank).map(|read| read.console.clone()).unwrap_or_default(),
+        })
+    };
+    (0..launched.instances).filter_map(member).collect()
+}
+
+/// The state of an instance, of the words of EC2.
+pub(crate) fn state(word: &str) -> State {
+    match word {
+        "pending" => State::Pending,
+        "running" => State::Running,
+        _ => State::Ended,
+    }
+}
+
+/// `true`: a console has something to say.
+async fn act(region: &Region, job: &Tracked, handle: &Handle, members: &[Member], acts: &[Act]) -> bool {
+    let mut has_read = false;
+    for act in acts {
+        let put = |name: &str, text: &str| {
+            let (bucket, key, bytes) = (handle.bucket.name.clone(), format!("{}{name}", handle.prefix), text.as_bytes().to_vec());
+            async move { region.cloud.put(&bucket, &key, bytes).await }
+        };
+        let done = match act {
+            Act::Go(hosts) => put("go", hosts).await,
+            Act::Stop => put("stop", "").await,
+            Act::ReadConsole(rank) => {
+                let member = members.iter().find(|member| member.rank == *rank);
+                has_read |= match member {
+                    Some(member) => read_again(region, job, handle, member).await,
+                    None => false,
+                };
+                Ok(())
+            }
+        };
+        if let Err(error) = done {
+            tracing::debug!(%error, "an act on a job of EC2 is tried again");
+        }
+    }
+    has_read
+}
+
+/// Reads a console, which lags. `true`: what it says counts.
+async fn read_again(region: &Region, job: &Tracked, handle: &Handle, member: &Member) -> bool {
+    let (text, tail) = console(region, job, member.rank, &member.id).await;
+    let mut memory = job.memory.lock();
+    let read = memory.consoles.entry(member.rank).or_insert_with(|| ReadConsole {
+        first: Instant::now(),
+        console: Console::NotRead,
+        tail: None,
+    });
+    read.console = match &tail {
+        Some(tail) => Console::Exit(tail.exit),
+        None if read.first.elapsed() < handle.poll_interval * CONSOLE_LOOKS => Console::NotRead,
+        None => Console::Lines(last_lines(&text)),
+    };
+    read.tail = tail.or(read.tail.take());
+    read.console != Console::NotRead
+}
+
+/// The console of an instance, and the end of a log that it has.
+pub(crate) async fn console(region: &Region, job: &Tracked, rank: u32, id: &str) -> (String, Option<Tail>) {
+    // Only Nitro has all of it at once; others say so.
+    let mut text = region.cloud.console(id, true).await;
+    if matches!(&text, Err(CloudError::Refused { .. })) {
+        text = region.cloud.console(id, false).await;
+    }
+    let text = text.unwrap_or_else(|error| {
+        tracing::debug!(%error, id, "a console is not there");
+        String::new()
+    });
+    let tail = read_console(&text, job.job.identifier.as_str(), rank);
+    (text, tail)
+}
+
+fn last_lines(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    if last.is_empty() { "empty".to_owned() } else { last }
+}

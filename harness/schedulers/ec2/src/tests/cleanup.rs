@@ -1,0 +1,113 @@
+//! Ends: what goes by itself, what is ended, what stays.
+
+use super::{START, World, job, numbered};
+use crate::{
+    cloud::{action, fake::refused},
+    plan::Handle,
+};
+use muster_core::job::scheduler::{Disposition, Leftovers, Scheduler};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const BY_ITSELF: Option<(&str, &str)> = Some(("Client.InstanceInitiatedShutdown", ""));
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_passed_ends_its_instance_itself_and_everything_else_of_it_is_removed() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 2)).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(0));
+    world.says(&job, 1, "done", Some(0));
+    world.end(&job).await.unwrap();
+    let ends = async {
+        tokio::time::sleep(Duration::from_secs(12)).await;
+        world.set(&job, "terminated", BY_ITSELF);
+    };
+    let (left, ()) = tokio::join!(world.ec2.cleanup(&job, Disposition::Delete), ends);
+    assert_eq!(left.unwrap(), Leftovers { is_gone: true, ..Leftovers::default() });
+    assert_eq!((world.there(), world.count(action::TERMINATE_INSTANCES)), ([0; 5], 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_does_not_end_itself_is_ended() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(0));
+    world.end(&job).await.unwrap();
+    let started = Instant::now();
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!((world.there(), world.count(action::TERMINATE_INSTANCES)), ([0; 5], 1));
+    assert!(started.elapsed() >= Duration::from_secs(30), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_is_still_in_use_is_deleted_when_it_is_not() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 2)).await;
+    let in_use = || refused(action::DELETE_SECURITY_GROUP, "DependencyViolation", "resource sg has a dependent object", 400);
+    (0..10).for_each(|_| world.fake.refuse(in_use()));
+    let left = world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!((left.items, world.there()), (Vec::new(), [0; 5]));
+
+    let job = world.launched(&numbered(1, 2)).await;
+    (0..30).for_each(|_| world.fake.refuse(in_use()));
+    let left = world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    insta::assert_snapshot!(left.items.join("\n"), @"security group sg-rfm-stream-triad-aaaaaaab is not removed: EC2 refuses DeleteSecurityGroup: DependencyViolation: resource sg has a dependent object; `aws ec2 delete-security-group --group-id sg-rfm-stream-triad-aaaaaaab --region eu-west-1`");
+    assert!(!left.is_gone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_that_failed_keeps_its_instance_and_the_others_end() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 3)).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(7));
+    world.says(&job, 1, "done", Some(0));
+    world.says(&job, 2, "done", Some(0));
+    world.end(&job).await.unwrap();
+    world.log(&job).await;
+    let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
+    let ids = Handle::of(&job).unwrap().ids.clone();
+    assert_eq!((left.items.len(), left.is_gone), (0, false));
+    assert_eq!(left.look, [format!("aws ssm start-session --region eu-west-1 --target {}", ids[0])]);
+    assert_eq!(left.delete, [format!("aws ec2 terminate-instances --region eu-west-1 --instance-ids {}", ids[0])]);
+    let state = world.fake.state();
+    let states: Vec<&str> = state.instances.iter().map(|instance| instance.state.as_str()).collect();
+    assert_eq!(states, ["running", "terminated", "terminated"]);
+    let expires: i64 = state.instances[0].tags["rfm-expires"].parse().unwrap();
+    assert!((expires - START - 1800).abs() < 60, "{expires}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_cancelled_is_ended_at_once_and_its_log_is_what_has_come() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    world.put(&job, "0/log.000", b"so far\n");
+    world.next(&job, None).await;
+    let started = Instant::now();
+    let cancel = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        world.ec2.cleanup(&job, Disposition::Stop).await.unwrap()
+    };
+    let ((sections, _), left) = tokio::join!(world.log(&job), cancel);
+    assert!(left.is_gone && started.elapsed() < Duration::from_secs(10), "{left:?} {:?}", started.elapsed());
+    assert_eq!(sections[0].1, b"so far\n");
+    assert_eq!(world.there(), [0; 5], "its objects have gone with its log");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothing() {
+    let world = World::new();
+    let job = job();
+    (0..6).for_each(|_| world.fake.refuse(super::lost(action::RUN_INSTANCES)));
+    world.ec2.launch(&job).await.unwrap_err();
+    // EC2 has taken it all the same, and lists it late.
+    let other = World::with(world.fake.clone());
+    world.fake.state().listed_after = 2;
+    other.launched(&job).await;
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0; 5]);
+}

@@ -1,0 +1,177 @@
+//! What EC2 refuses, answers late, and has launched before.
+
+use super::{World, job, job_of, lost, numbered};
+use crate::{
+    cloud::{action, fake::refused},
+    plan::{
+        Handle,
+        testing::{site, workload},
+    },
+};
+use muster_core::{
+    error::{Class, chain},
+    job::{
+        inventory::Scope,
+        scheduler::{Disposition, Launch, Scheduler},
+        workload::Workload,
+    },
+};
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout};
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_puts_script_and_addresses_into_s3_and_asks_for_all_instances_once() {
+    let world = World::new();
+    let launched = world.launched(&numbered(0, 3)).await;
+    assert_eq!(Handle::of(&launched).unwrap().ids.len(), 3);
+    let state = world.fake.state();
+    assert_eq!(state.requests.len(), 1);
+    let request = &state.requests[0];
+    assert_eq!((&request["MinCount"], &request["MaxCount"]), (&json!(3), &json!(3)));
+    assert_eq!(request["SecurityGroupIds"], json!(["sg-rfm-stream-triad-aaaaaaaa"]), "a group of its own");
+    let names: Vec<&str> = state.objects.keys().map(|(_, key)| key.rsplit('/').next().unwrap()).collect();
+    assert_eq!(names, ["boot", "bundle"]);
+    let list = String::from_utf8(state.objects.iter().find(|((_, key), _)| key.ends_with("boot")).unwrap().1.clone()).unwrap();
+    assert_eq!(list.lines().count(), 1 + 3 + 3 * 65);
+    assert!(list.lines().any(|line| line.starts_with("2 PUT log.063 https://bench.test/ci/")), "{list}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_not_ask_again() {
+    let world = World::new();
+    world.is_full();
+    let Launch::NotNow { why, retry_after, created } = world.ec2.launch(&numbered(0, 2)).await.unwrap() else { panic!() };
+    insta::assert_snapshot!(why, @"no capacity (c7i.8xlarge in subnet-0a1b2c3d: InsufficientInstanceCapacity; c7i.8xlarge in subnet-1b2c3d4e: InsufficientInstanceCapacity)");
+    assert_eq!(retry_after, Duration::from_secs(30));
+    // What it has in S3 goes before the next attempt.
+    world.ec2.cleanup(&created.unwrap(), Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0; 5]);
+    assert_eq!(world.fake.state().requests.len(), 2);
+
+    let Launch::NotNow { created, retry_after, .. } = world.ec2.launch(&numbered(1, 2)).await.unwrap() else { panic!() };
+    assert_eq!((created, world.fake.state().requests.len()), (None, 2), "the same was refused before");
+    assert!(retry_after > Duration::from_secs(100), "{retry_after:?}");
+    // Fewer may fit.
+    world.ec2.launch(&numbered(2, 1)).await.unwrap();
+    assert_eq!(world.fake.state().requests.len(), 4);
+
+    tokio::time::advance(Duration::from_secs(181)).await;
+    world.fake.state().capacity.clear();
+    world.launched(&numbered(0, 2)).await;
+    let tokens: Vec<String> =
+        world.fake.state().requests.iter().map(|request| request["ClientToken"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(tokens[4], "rfm-20261125-120000-abcdefgh-aaaaaaaa-2", "no token is used twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_without_room_is_asked_once_and_the_next_one_at_once() {
+    let world = World::new();
+    world.fake.state().capacity.insert(("c7i.8xlarge".to_owned(), "subnet-0a1b2c3d".to_owned()), 0);
+    let started = Instant::now();
+    world.launched(&job()).await;
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    let subnets: Vec<String> =
+        world.fake.state().requests.iter().map(|request| request["SubnetId"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(subnets, ["subnet-0a1b2c3d", "subnet-1b2c3d4e"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quota_that_is_too_small_for_ever_fails_at_once_and_one_that_is_used_up_waits() {
+    let message = |limit: u32| format!("You have requested more vCPU capacity than your current vCPU limit of {limit} allows");
+    let world = World::new();
+    world.fake.refuse(refused(action::RUN_INSTANCES, "VcpuLimitExceeded", &message(32), 400));
+    let error = world.ec2.launch(&numbered(0, 2)).await.unwrap_err();
+    assert_eq!(error.class, Class::Config);
+    insta::assert_snapshot!(chain(&error), @"launch instances: it needs 64 vCPUs and the quota of this account is 32, so that it can never run (VcpuLimitExceeded)");
+    world.fake.refuse(refused(action::RUN_INSTANCES, "VcpuLimitExceeded", &message(64), 400));
+    let Launch::NotNow { why, .. } = world.ec2.launch(&numbered(1, 2)).await.unwrap() else { panic!() };
+    insta::assert_snapshot!(why, @"no capacity (c7i.8xlarge in subnet-0a1b2c3d: VcpuLimitExceeded)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_ec2_is_too_busy_for_or_whose_answer_was_lost_is_sent_again_with_its_token() {
+    let world = World::new();
+    for error in [
+        refused(action::RUN_INSTANCES, "RequestLimitExceeded", "Request limit exceeded.", 503),
+        lost(action::RUN_INSTANCES),
+        refused(action::RUN_INSTANCES, "Unavailable", "", 503),
+    ] {
+        world.fake.refuse(error);
+    }
+    world.launched(&job()).await;
+    let state = world.fake.state();
+    assert_eq!((state.requests.len(), state.instances.len()), (1, 1), "those that were refused are not recorded");
+    assert_eq!(state.calls.iter().filter(|call| **call == action::RUN_INSTANCES).count(), 4);
+    assert_eq!(state.requests[0]["ClientToken"], "rfm-20261125-120000-abcdefgh-aotugiob-0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_launched_is_found_and_not_launched_twice() {
+    let world = World::new();
+    let job = job();
+    let launched = world.launched(&job).await;
+    let other = World::with(Arc::clone(&world.fake));
+    let found = other.launched(&job).await;
+    assert_eq!(Handle::of(&found).unwrap().ids, Handle::of(&launched).unwrap().ids);
+    let state = world.fake.state();
+    assert_eq!((state.requests.len(), state.instances.len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_launched_and_not_listed_yet_is_found_by_its_token() {
+    let world = World::new();
+    let job = job();
+    // The first listing is that before the launch.
+    world.fake.state().listed_after = 1;
+    world.launched(&job).await;
+    // Another process has other addresses, so that its request is another.
+    let other = World::with(Arc::clone(&world.fake));
+    tokio::time::advance(Duration::from_secs(3)).await;
+    world.fake.state().calls.clear();
+    other.launched(&job).await;
+    assert_eq!(world.fake.state().instances.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_never_work_is_a_mistake_and_has_created_nothing() {
+    let config = json!({ "ami": "ami-0123456789abcdef0", "instance_type": "c7i.8xlarge" });
+    let world = World::new();
+    let error = world.ec2.launch(&job_of(&workload(config, site()))).await.unwrap_err();
+    assert_eq!((error.class, error.nothing_created), (Class::Config, true));
+    insta::assert_snapshot!(chain(&error), @"image ami-0123456789abcdef0 does not exist in eu-west-1, or is not shared with this account");
+    world.fake.state().credentials_end = Some(muster_text::time::Timestamp::of_seconds(super::START + 600));
+    let error = world.ec2.launch(&job()).await.unwrap_err();
+    assert_eq!(error.class, Class::Config);
+    insta::assert_snapshot!(chain(&error), @"the AWS credentials end in 10m, and the instances need their addresses for up to 30m: use credentials that last longer");
+    assert_eq!(world.there(), [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_is_killed_at_any_step_of_a_launch_leaves_nothing_after_the_deadline() {
+    let config = json!({ "ami": "ami-0abc1234def567890", "instance_type": "c7i.8xlarge", "placement": "cluster" });
+    let workload = Workload { num_tasks: 2, ..workload(config, site()) };
+    let job = job_of(&workload);
+    let mut left_something = 0;
+    for step in 0.. {
+        let world = World::new();
+        world.fake.state().stops_after = Some(step);
+        if timeout(Duration::from_secs(1), world.ec2.launch(&job)).await.is_ok() {
+            assert!(step > 6 && left_something > 3, "{step} {left_something}");
+            return;
+        }
+        world.fake.state().stops_after = None;
+        left_something += usize::from(world.there() != [0; 5]);
+        // Any process that launches something removes what has expired; one that knows the job removes it at once.
+        tokio::time::advance(Duration::from_secs(Handle::of(&job).unwrap().lifetime.expires_after() + 900)).await;
+        let other = World { ec2: World::with(Arc::clone(&world.fake)).ec2, fake: Arc::clone(&world.fake) };
+        let scope = Scope { jobs: vec![job.clone()], partitions: vec![site()] };
+        for found in world.ec2.inventory(&scope).await.unwrap().found {
+            let is_over = found.kept == Some(muster_core::job::inventory::Kept::Over);
+            assert!(is_over || found.what.contains("object(s)"), "{}", found.what);
+            let left = other.ec2.cleanup(&found.job, Disposition::Delete).await.unwrap();
+            assert_eq!(left.items, [""; 0], "step {step}");
+        }
+        assert_eq!(world.there(), [0; 5], "step {step}");
+    }
+}

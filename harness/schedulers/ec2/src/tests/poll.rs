@@ -1,0 +1,129 @@
+//! What is known of jobs while they run.
+
+use super::{World, job, numbered};
+use crate::cloud::{action, fake::refused};
+use muster_core::{
+    error::Class,
+    job::scheduler::{Disruption, Exit, JobStatus, Scheduler},
+};
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn a_job_waits_boots_runs_and_ends_as_its_agent_says() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    let boots = world.next(&job, None).await;
+    assert_eq!(boots, JobStatus::Pending { why: "boots".to_owned() });
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let runs = world.next(&job, Some(&boots)).await;
+    assert!(matches!(&runs, JobStatus::Running { nodes, .. } if nodes[0].ends_with("(c7i.8xlarge, eu-west-1a)")), "{runs:?}");
+    world.says(&job, 0, "done", Some(7));
+    let JobStatus::Ended(ending) = world.end(&job).await.unwrap() else { panic!() };
+    assert_eq!((ending.exits[0].exit, ending.exits[0].image.as_deref()), (Exit::Code(7), Some("ami-0abc1234def567890")));
+    assert_eq!(ending.exits[0].section, "rfm-stream-triad-aotugiob-0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_that_are_listed_late_are_waited_for() {
+    let world = World::new();
+    world.fake.state().listed_after = 2;
+    let job = world.launched(&job()).await;
+    let pending = |why: &str| JobStatus::Pending { why: why.to_owned() };
+    let late = world.next(&job, None).await;
+    assert_eq!(late, pending("EC2 does not list the instances yet"));
+    assert_eq!(world.next(&job, Some(&late)).await, pending("boots"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_was_listed_and_is_not_for_a_while_is_still_there() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let boots = world.next(&job, None).await;
+    let runs = if matches!(boots, JobStatus::Running { .. }) { boots } else { world.next(&job, Some(&boots)).await };
+    let instances = std::mem::take(&mut world.fake.state().instances);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(world.next(&job, None).await, runs);
+    world.fake.state().instances = instances;
+    world.says(&job, 0, "done", Some(0));
+    assert!(matches!(world.end(&job).await, Ok(JobStatus::Ended(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_that_fails_ends_no_job() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    let boots = world.next(&job, None).await;
+    for action in [action::DESCRIBE_INSTANCES, action::LIST_OBJECTS] {
+        world.fake.refuse(refused(action, "InternalError", "", 500));
+        let error = world.ec2.wait(&job, Some(&boots)).await.unwrap_err();
+        assert_eq!(error.class, Class::Outage, "{action}");
+        // Until a look works again.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+    }
+    world.fake.refuse(refused(action::GET_OBJECT, "InternalError", "", 500));
+    world.says(&job, 0, "done", Some(0));
+    assert!(matches!(world.end(&job).await, Ok(JobStatus::Ended(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tick_is_one_question_to_ec2_and_one_to_s3_for_all_jobs_of_a_session() {
+    let world = World::new();
+    let mut jobs = Vec::new();
+    for number in 0..20 {
+        jobs.push(world.launched(&numbered(number, 1)).await);
+        world.says(&jobs[jobs.len() - 1], 0, "running", None);
+    }
+    for job in &jobs {
+        world.set(job, "running", None);
+        world.next(job, None).await;
+    }
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    world.fake.state().calls.clear();
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    let (ec2, s3) = (world.count(action::DESCRIBE_INSTANCES), world.count(action::LIST_OBJECTS));
+    assert_eq!((ec2, s3, world.fake.state().calls.len()), (10, 10, 20), "what agents say is read when it changes");
+    for job in &jobs {
+        world.says(job, 0, "done", Some(0));
+        world.end(job).await.unwrap();
+    }
+    world.fake.state().calls.clear();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(world.fake.state().calls, [""; 0], "nobody waits for anything");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_begin_when_all_are_ready_and_end_when_one_is_lost() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 3)).await;
+    world.set(&job, "running", None);
+    for rank in 0..3 {
+        world.says(&job, rank, "ready", None);
+    }
+    world.next(&job, None).await;
+    let go = world.fake.object("bench", "ci/20261125-120000-abcdefgh/aaaaaaaa/go").unwrap();
+    assert_eq!(String::from_utf8(go).unwrap(), "10.0.0.0\n10.0.0.1\n10.0.0.2\n");
+    world.says(&job, 0, "running", None);
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let lost = &world.fake.state().instances[2].id.clone();
+    world.fake.set(lost, "terminated", Some(("Server.SpotInstanceTermination", "no capacity")));
+    let JobStatus::Gone { why, cause } = world.end(&job).await.unwrap() else { panic!() };
+    assert_eq!((why, cause.starts_with(&format!("rank 2 ({lost})"))), (Disruption::Preempted, true), "{cause}");
+    assert!(world.fake.object("bench", "ci/20261125-120000-abcdefgh/aaaaaaaa/stop").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_never_speaks_ends_with_the_last_lines_of_its_console() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    let id = world.fake.state().instances[0].id.clone();
+    world.fake.state().console.insert(id, "[ 1.0] Linux\ncurl: not found\n".to_owned());
+    let why = world.end(&job).await.unwrap_err();
+    insta::assert_snapshot!(why, @"
+    i-00000000000000001 gave no sign of life within 10m: has the image cloud-init, curl and a route to S3? Its console: [ 1.0] Linux
+    curl: not found
+    ");
+}
