@@ -30,7 +30,8 @@ use muster_text::{Value, time::Timestamp};
 use reqsign_core::{Env, OsEnv};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::time::sleep;
 use wire::{Answer, Ask, Service, Wire};
 
 const EC2: &str = "2016-11-15";
@@ -38,6 +39,9 @@ const STS: &str = "2011-06-15";
 
 /// The most instances that are ended in one call: EC2 takes more, but one that is wrong fails all.
 const MOST_IDS: usize = 500;
+
+/// Until a new group may be known everywhere.
+const NOT_YET_KNOWN: Duration = Duration::from_secs(1);
 
 /// A region. No I/O: credentials are looked for with the first call.
 ///
@@ -120,10 +124,21 @@ impl Aws {
         // Both ways, for the fabric. The rule that lets everything out stays: the agent needs S3.
         let to_itself = json!([{ "IpProtocol": "-1", "UserIdGroupPairs": [{ "GroupId": id }] }]);
         for action in [action::AUTHORIZE_INGRESS, action::AUTHORIZE_EGRESS] {
-            let parameters = json!({ "GroupId": id, "IpPermissions": to_itself });
-            self.ec2_unless(&["InvalidPermission.Duplicate"], action, parameters).await?;
+            self.authorize(action, &json!({ "GroupId": id, "IpPermissions": to_itself })).await?;
         }
         Ok(id)
+    }
+
+    /// A group that was just created is not known everywhere at once.
+    async fn authorize(&self, action: &'static str, parameters: &Value) -> Result<(), CloudError> {
+        const TRIES: u32 = 5;
+        for tries in 1.. {
+            match self.ec2_unless(&["InvalidPermission.Duplicate"], action, parameters.clone()).await {
+                Err(error) if error.code() == Some("InvalidGroup.NotFound") && tries < TRIES => sleep(NOT_YET_KNOWN).await,
+                answer => return answer,
+            }
+        }
+        Ok(())
     }
 
     async fn terminated(&self, mut ids: Vec<String>) -> Result<(), CloudError> {

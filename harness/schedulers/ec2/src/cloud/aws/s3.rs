@@ -140,6 +140,15 @@ pub(super) async fn piece(
     Ok(answer.etag)
 }
 
+/// The root is that of an error where it has a code.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Completed {
+    code: Option<String>,
+    #[serde(default)]
+    message: String,
+}
+
 /// Makes the pieces an object.
 pub(super) async fn complete(wire: &Wire, bucket: &str, key: &str, upload: &str, tags: &[String]) -> Result<(), CloudError> {
     let mut body = r#"<CompleteMultipartUpload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">"#.to_owned();
@@ -150,7 +159,12 @@ pub(super) async fn complete(wire: &Wire, bucket: &str, key: &str, upload: &str,
     let address = format!("{}{}", wire.object(bucket, key), query(&[("uploadId", upload)]));
     let headers = vec![("content-type", "application/xml".to_owned())];
     let ask = ask(action::PUT_OBJECT, Verb::POST, address, headers, body.into());
-    wire.call(ask, |status| status.is_success()).await.map(drop)
+    let answer = wire.call(ask, |status| status.is_success()).await?;
+    // S3 answers before it is done, and may say in the body that it has failed.
+    let completed: Completed = super::xml("S3", action::PUT_OBJECT, &answer.body)?;
+    let Some(code) = completed.code else { return Ok(()) };
+    let (service, action, status) = ("S3", action::PUT_OBJECT.to_owned(), answer.status.as_u16());
+    Err(CloudError::Refused { service, action, code, message: completed.message, status, request_id: None })
 }
 
 pub(super) async fn presign(

@@ -25,6 +25,9 @@ const ALL_TRIES: Duration = Duration::from_mins(1);
 /// One try, of a call that carries little.
 const ONE_TRY: Duration = Duration::from_secs(10);
 
+/// Bytes a second of a connection that is slow and not broken.
+const SLOWEST: u64 = 200_000;
+
 /// S3 takes no longer life of an address.
 const LONGEST_ADDRESS: Duration = Duration::from_hours(7 * 24);
 
@@ -134,7 +137,7 @@ impl Wire {
             }
             let Some(most) = pause(&error, tries).filter(|_| ask.is_repeated) else { return Err(error) };
             let pause = some_of(most);
-            if started.elapsed() + pause + ask.limit() > ALL_TRIES {
+            if started.elapsed() + pause + ask.limit() > ALL_TRIES.max(ask.limit() * 2) {
                 return Err(error);
             }
             tracing::debug!(%error, ?pause, tries, "a call to Amazon is tried again");
@@ -193,9 +196,12 @@ impl Wire {
 }
 
 impl Ask {
-    /// Bodies of objects take their time.
+    /// Bodies of objects take their time, and so do an object of many pieces and the end of many objects.
     fn limit(&self) -> Duration {
-        if self.service == Service::S3 && self.method != Method::POST { ALL_TRIES / 2 } else { ONE_TRY }
+        match self.service {
+            Service::S3 => ALL_TRIES / 2 + Duration::from_secs(self.body.len() as u64 / SLOWEST),
+            Service::Ec2 | Service::Ssm | Service::Sts => ONE_TRY,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Against a server that says what a test wants, in the order of the requests.
 
-use super::{KEYS, client};
+use super::{super::s3, KEYS, client};
 use crate::cloud::{Cloud, CloudError, Tags, contract::filter};
 use muster_text::time::Timestamp;
 use serde_json::json;
@@ -179,4 +179,35 @@ async fn when_credentials_end_is_known_and_nothing_asks_for_it() {
     let ends = client("http://127.0.0.1:1", &end).credentials_end().await.unwrap();
     assert_eq!(ends, Some(Timestamp::of_seconds(4_070_908_800)));
     assert_eq!(client("http://127.0.0.1:1", &KEYS).credentials_end().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_known_everywhere_yet_is_asked_for_again() {
+    let created = "<CreateSecurityGroupResponse><requestId>r</requestId><groupId>sg-1</groupId></CreateSecurityGroupResponse>";
+    let done = "<AuthorizeSecurityGroupIngressResponse><return>true</return></AuthorizeSecurityGroupIngressResponse>";
+    let answers = [answer(200, "", created), refusal(400, "InvalidGroup.NotFound"), answer(200, "", done), answer(200, "", done)];
+    let server = Server::start(answers.to_vec()).await;
+    let tags = Tags::from([("rfm".to_owned(), "a".to_owned())]);
+    assert_eq!(client(&server.address, &KEYS).create_security_group("g", "vpc-1", &tags).await.unwrap(), "sg-1");
+    let actions = server.asked().into_iter().map(|request| {
+        let body = request.split_once("\r\n\r\n").unwrap().1;
+        body.split('&').next().unwrap().to_owned()
+    });
+    let (create, ingress, egress) =
+        ("Action=CreateSecurityGroup", "Action=AuthorizeSecurityGroupIngress", "Action=AuthorizeSecurityGroupEgress");
+    assert_eq!(actions.collect::<Vec<_>>(), [create, ingress, ingress, egress]);
+}
+
+#[tokio::test]
+async fn an_object_of_many_pieces_that_s3_does_not_complete_is_an_error() {
+    let failed = "<Error><Code>InternalError</Code><Message>We encountered an internal error.</Message></Error>";
+    let server = Server::start(vec![answer(200, "", failed)]).await;
+    let cloud = client(&server.address, &KEYS);
+    let error = s3::complete(&cloud.wire, "bench", "a", "u", &["\"a\"".to_owned()]).await.unwrap_err();
+    assert_eq!(error.to_string(), "S3 refuses PutObject: InternalError: We encountered an internal error.");
+    let body = server.asked().remove(0);
+    assert!(
+        body.ends_with("<Part><PartNumber>1</PartNumber><ETag>&quot;a&quot;</ETag></Part></CompleteMultipartUpload>"),
+        "{body}"
+    );
 }
