@@ -81,7 +81,7 @@ fn shared(what: &str) -> Option<&'static Moto> {
 /// `None`: it is not here, and that was said.
 fn start(what: &str) -> Option<Moto> {
     let Some(python) = env::var_os("MUSTER_EC2_PYTHON") else {
-        eprintln!("SKIPPED: {what}: MUSTER_EC2_PYTHON does not name a Python with moto (the gate makes one)");
+        eprintln!("SKIPPED: {what}: run it with `tests/ec2/run cargo test -p muster-ec2`");
         return None;
     };
     let mut process = Command::new(python)
