@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub(crate) spool: PathBuf,
     /// The most that a spool may have, in bytes.
     pub(crate) spool_limit: u64,
-    /// Names the database, without a password: what is in a spool belongs to it.
+    /// Names the database and its schema, without a password: what is in a spool belongs to it.
     pub(crate) name: String,
 }
 
@@ -86,11 +86,12 @@ impl Options {
             connect = connect.application_name("muster");
         }
         let name = format!(
-            "{}@{}:{}/{}",
+            "{}@{}:{}/{}{}",
             connect.get_username(),
             connect.get_socket().map_or_else(|| connect.get_host().into(), |socket| socket.to_string_lossy()),
             connect.get_port(),
-            connect.get_database().unwrap_or_default()
+            connect.get_database().unwrap_or_default(),
+            connect.get_options().map(|options| format!("?{options}")).unwrap_or_default()
         );
         Ok(Self {
             // Statements for 1, 2, ... 32 rows of each table stay prepared.
@@ -122,6 +123,7 @@ mod tests {
         let of = |url: &str| Options::of(url).map_or_else(|error| error, |options| options.name);
         let urls = [
             "postgres://ada:s3cret@db:5433/muster?sslmode=verify-full",
+            "postgres://ada:s3cret@db:5433/muster?options=-csearch_path%3Dteam",
             "postgres://ada:s3c/ret@db/muster",
             "postgres://ada:s3cret@db/muster?sslmod=require",
             "postgres://ada:s3cret@db/muster?sslmode=always",
@@ -132,6 +134,7 @@ mod tests {
         assert!(!texts.contains("s3c"), "{texts}");
         insta::assert_snapshot!(texts, @"
         ada@db:5433/muster
+        ada@db:5433/muster?-csearch_path=team
         its URL is not valid: invalid port number (in a password, `/`, `@`, `:`, `#` and `%` are written as %2F, %40, %3A, %23 and %25)
         its URL has the unknown parameter `sslmod`; known are sslmode, sslrootcert, sslcert, sslkey, host, hostaddr, port, dbname, user, password, application_name, options, passfile, spool and spool_limit
         its URL is not valid: unknown value \"always\" for `ssl_mode`

@@ -95,6 +95,22 @@ impl Message {
             _ => None,
         }
     }
+
+    /// The session that it is about, if it is about one.
+    pub(crate) fn of_session(&self) -> Option<&Text> {
+        match self {
+            Self::Intent(entry) => Some(&entry.key.session),
+            Self::Finished(entry) => Some(&entry.session),
+            Self::Launched(key, ..) | Self::Cleaned(key) | Self::Swept(key) => Some(&key.session),
+            Self::Plan(session, _)
+            | Self::Seen(session, _)
+            | Self::TakeOver(session, _)
+            | Self::HandOver(session, _)
+            | Self::Beat(session, _)
+            | Self::End { session, .. } => Some(session),
+            Self::Begin(_) | Self::States | Self::Close => None,
+        }
+    }
 }
 
 /// What a scheduler knows of a session's surroundings.

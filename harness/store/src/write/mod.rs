@@ -94,10 +94,10 @@ impl Store {
     /// Opens the database, makes it and its folder if need be, and brings its tables up to date.
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
-        let (connection, notes) = connect::for_writing(&database).await?;
+        let (connection, mut notes) = connect::for_writing(&database).await?;
         let states = Arc::<States>::default();
         let mut writer = Writer::new(connection, database.clone(), Arc::clone(&states));
-        writer.adopt().await.map_err(|cause| StoreError::Write { database: database.clone(), cause })?;
+        notes.extend(writer.adopt().await.map_err(|cause| StoreError::Write { database: database.clone(), cause })?);
         Ok(Self::start(writer, states, database, notes))
     }
 

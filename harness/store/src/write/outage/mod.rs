@@ -20,7 +20,7 @@ use crate::{
     },
 };
 use spool::{Spool, Tried};
-use std::{future, io, mem, ops::Range, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future, io, mem, ops::Range, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
@@ -181,28 +181,46 @@ impl Writer {
         }
     }
 
-    /// Writes what processes that are gone have left on this machine.
-    pub(super) async fn adopt(&mut self) -> Result<(), SqlError> {
-        let Some(outage) = &mut self.outage else { return Ok(()) };
+    /// Writes what processes that are gone have left on this machine. Returns what the user should know of it.
+    pub(super) async fn adopt(&mut self) -> Result<Vec<String>, SqlError> {
+        let Some(outage) = &self.outage else { return Ok(Vec::new()) };
         let Options { spool, name, spool_limit, .. } = &outage.options;
+        let mut notes = Vec::new();
         for left in Spool::abandoned(spool, name, *spool_limit) {
             let path = left.path().to_owned();
-            let own = self.outage.as_mut().map(|outage| mem::replace(&mut outage.spool, left));
-            let replayed = self.replay().await;
-            if let (Some(outage), Some(own)) = (&mut self.outage, own) {
-                outage.spool = own;
-            }
+            let adopted = self.adopt_one(left).await;
             self.sessions.clear();
-            match replayed {
-                Ok(count) => tracing::warn!("{count} messages of a process that is gone are written, from {}", path.display()),
+            notes.push(match adopted {
+                Ok(note) => note,
                 Err(error) if error.is_away() => return Err(error),
                 // It keeps nobody from working.
                 Err(error) => {
-                    tracing::warn!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display());
+                    format!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display())
                 }
+            });
+        }
+        Ok(notes)
+    }
+
+    /// A spool stays as it is if one of its sessions is not here: two servers may have one name, and a database may be an older copy.
+    async fn adopt_one(&mut self, left: Spool) -> Result<String, SqlError> {
+        let path = left.path().to_owned();
+        let messages = left.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?.messages;
+        for session in messages.iter().filter_map(Message::of_session).collect::<BTreeSet<_>>() {
+            if self.number_of(session).await?.is_none() {
+                return Ok(format!(
+                    "the spool {} stays: its session {session} is not in {}; if it was deleted there, remove the file",
+                    path.display(),
+                    self.database.display()
+                ));
             }
         }
-        Ok(())
+        let own = self.outage.as_mut().map(|outage| mem::replace(&mut outage.spool, left));
+        let replayed = self.replay().await;
+        if let (Some(outage), Some(own)) = (&mut self.outage, own) {
+            outage.spool = own;
+        }
+        Ok(format!("{} messages of a process that is gone are written, from {}", replayed?, path.display()))
     }
 
     /// Writes all messages of the spool, and empties it. Returns how many.
@@ -283,17 +301,22 @@ impl Writer {
             if self.sessions.contains_key(session) {
                 continue;
             }
-            let connection = self.connection.as_mut().ok_or_else(away)?;
-            let found = query("SELECT number FROM session WHERE id = $1").bind(Arc::clone(session)).fetch_all(connection).await?;
-            let Some(row) = found.first() else {
+            let Some(number) = self.number_of(session).await? else {
                 tracing::warn!("session {session} is not in {}: what was kept of it is lost", self.database.display());
                 continue;
             };
-            let number = row.try_get("number")?;
+            let connection = self.connection.as_mut().ok_or_else(away)?;
             let known = SessionCases::of(connection, number).await?;
             self.sessions.insert(Text::clone(session), known);
         }
         Ok(())
+    }
+
+    /// The number of a session; `None`: it is not in this database.
+    async fn number_of(&mut self, session: &Text) -> Result<Option<i64>, SqlError> {
+        let connection = self.connection.as_mut().ok_or_else(away)?;
+        let found = query("SELECT number FROM session WHERE id = $1").bind(Arc::clone(session)).fetch_all(connection).await?;
+        Ok(found.first().map(|row| row.try_get("number")).transpose()?)
     }
 
     pub(crate) async fn close(mut self) -> Result<(), StoreError> {

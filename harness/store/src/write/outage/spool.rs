@@ -13,13 +13,10 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, OpenOptions},
+    hash::{BuildHasher, RandomState},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
 };
-
-/// Spools of this process so far.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -59,10 +56,10 @@ pub(crate) struct Contents {
 }
 
 impl Spool {
-    /// A spool of this process for a database. The file is made when something is written.
+    /// A spool of this process for a database. The file is made when something is written. Its name is a random one: in containers
+    /// many processes have the number 1.
     pub(crate) fn new(folder: &Path, database: &str, limit: u64) -> Self {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("{}.{}.{number}.spool", prefix(database), std::process::id()));
+        let path = folder.join(format!("{}.{:016x}.spool", prefix(database), RandomState::new().hash_one(0)));
         Self { path, file: None, limit, size: 0, messages: 0 }
     }
 
@@ -235,6 +232,14 @@ mod tests {
         drop(spool);
         assert!(Spool::abandoned(folder.path(), "ada@db:5432/other", 1).is_empty());
         assert_eq!(Spool::abandoned(folder.path(), "ada@db:5432/muster", 1).len(), 1);
+    }
+
+    #[test]
+    fn its_name_does_not_depend_on_the_number_of_its_process() {
+        let spool = Spool::new(Path::new("spools"), "db", 1);
+        let name = spool.path().file_name().unwrap().to_string_lossy().into_owned();
+        assert!(name.split('.').all(|part| part != std::process::id().to_string()), "{name}");
+        assert_ne!(spool.path(), Spool::new(Path::new("spools"), "db", 1).path());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use muster_test_database::server::{self, Server};
 use muster_text::time::Timestamp;
 use std::{
     env, fs,
+    path::PathBuf,
     process::Command,
     sync::Arc,
     time::{Duration, Instant},
@@ -197,15 +198,12 @@ async fn while_the_server_is_away_cases_go_on_until_the_spool_is_full_and_no_ses
     assert_eq!(place.spools(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_killed_process_has_left_in_its_spool_is_written_by_the_next() {
-    let Some(mut place) = Place::new(&[]) else { return };
-    let database = place.database();
-    let mine = session("0199left", 5);
+/// A process begins a session, loses the server, keeps results, and is killed.
+fn leave_a_spool(place: &mut Place) -> PathBuf {
     let mut child = Command::new(env::current_exe().unwrap())
         .args(["--ignored", "--exact", "postgres::child"])
         .env(server::VARIABLE, "off")
-        .env("MUSTER_STORE_TEST", database.as_argument())
+        .env("MUSTER_STORE_TEST", place.database().as_argument())
         .stdin(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .stdout(std::process::Stdio::null())
@@ -220,7 +218,15 @@ async fn what_a_killed_process_has_left_in_its_spool_is_written_by_the_next() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(place.spools(), 1);
-    let spool = fs::read_dir(place.folder.path()).unwrap().next().unwrap().unwrap().path();
+    fs::read_dir(place.folder.path()).unwrap().next().unwrap().unwrap().path()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_process_has_left_in_its_spool_is_written_by_the_next() {
+    let Some(mut place) = Place::new(&[]) else { return };
+    let mine = session("0199left", 5);
+    let database = place.database();
+    let spool = leave_a_spool(&mut place);
     let file_name = spool.file_name().unwrap().to_string_lossy().into_owned();
     let unreadable = place.folder.path().join(format!("{}.0.0.spool", file_name.split('.').next().unwrap()));
     fs::write(&unreadable, [3, 0, 0, 0, 0xc1, 0xc1, 0xc1]).unwrap();
@@ -231,6 +237,34 @@ async fn what_a_killed_process_has_left_in_its_spool_is_written_by_the_next() {
     assert_eq!(reader.results(&mine.id).await.unwrap().len(), 1);
     let unfinished: Vec<_> = reader.unfinished(&mine.id).await.unwrap().into_iter().map(|row| row.name).collect();
     assert_eq!(unfinished, [name(2)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spool_whose_session_is_not_in_the_database_stays_and_is_named() {
+    let Some(mut place) = Place::new(&[]) else { return };
+    let spool = leave_a_spool(&mut place);
+    place.server.run().unwrap();
+    // Another schema of the same database.
+    place.server.make_schema("other");
+    let other: Location = format!("{}&spool={}", place.server.url("other"), place.folder.path().display()).into();
+    let store = Store::open(&other).await.unwrap();
+    assert_eq!(store.notes(), [""; 0]);
+    store.close().await.unwrap();
+    // An older copy of the database, or another server of the same name.
+    place.server.execute("UPDATE muster.session SET id = 'aside'");
+    let store = Store::open(place.database()).await.unwrap();
+    let [note] = store.notes() else { panic!("{:?}", store.notes()) };
+    assert!(note.starts_with(&format!("the spool {} stays: its session 0199left is not in ", spool.display())), "{note}");
+    store.close().await.unwrap();
+    assert!(spool.exists());
+    place.server.execute("UPDATE muster.session SET id = '0199left'");
+    let store = Store::open(place.database()).await.unwrap();
+    let written = format!("3 messages of a process that is gone are written, from {}", spool.display());
+    assert_eq!(store.notes(), [written]);
+    store.close().await.unwrap();
+    assert!(!spool.exists());
+    let reader = Reader::open(place.database()).await.unwrap();
+    assert_eq!(reader.results(&session("0199left", 5).id).await.unwrap().len(), 1);
 }
 
 /// Not with `eprintln!`, which the test harness keeps for itself.
