@@ -1,7 +1,6 @@
 //! What changed, and can that be trusted? Figures in, verdicts out. Pure: no store, no clock, no environment.
 //!
 //! ```text
-//! attempts of a night -> night::figure                         the value of a metric in a night
 //! System (metrics: values by night, changes; annotations) -> night::judge -> NightVerdicts
 //!     segment    the values that may be compared        stats    ranks, ratios, lines
 //!     evidence   how unlikely they are without a change

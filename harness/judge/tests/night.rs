@@ -300,3 +300,57 @@ fn no_value_is_taken_for_another_kind_of_number() {
     let verdicts = judge_with(&system, Night(55), &Settings::default(), Some(1.0));
     assert_eq!((verdicts.verdicts[0].word, verdicts.verdicts[0].is_counted), (Word::Changed, false));
 }
+
+/// A metric at the first level from night 0, and at each other level from its night on.
+fn stairs(levels: &[(i32, f64)]) -> System {
+    let mut random = Random::new(8);
+    let level = |night: i32| levels.iter().rfind(|(from, _)| *from <= night).map_or(0.0, |(_, level)| *level);
+    let values: Vec<_> = (0..80).map(|night| (night, level(night) * (1.0 + 0.005 * random.normal()))).collect();
+    System { metrics: vec![metric(1, values)], ..System::default() }
+}
+
+#[test]
+fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
+    let mut system = stairs(&[(0, 1000.0), (45, 900.0), (60, 1040.0)]);
+    let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
+    assert_eq!((last.word, last.change().map(|change| (change.before / 10.0).round())), (Word::Improved, Some(90.0)));
+    let [first, second] = last.changes.as_slice() else { panic!("{:?}", last.changes) };
+    assert!(matches!(first.state, ChangeState::Superseded { .. }) && second.is_open(), "{:?}", last.changes);
+    // Who accepts the new level is not told of the old one.
+    let accept = Annotation {
+        kind: AnnotationKind::Accept,
+        scope: Scope::default(),
+        from: second.since,
+        until: None,
+        reason: String::new(),
+    };
+    let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 1040.0)]) };
+    let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
+    assert_eq!((last.word, last.is_counted), (Word::Accepted, false));
+}
+
+#[test]
+fn who_accepts_a_level_accepts_what_led_to_it() {
+    let accept =
+        Annotation { kind: AnnotationKind::Accept, scope: Scope::default(), from: Night(60), until: None, reason: String::new() };
+    let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 800.0)]) };
+    let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
+    assert_eq!(last.changes.len(), 2, "{:?}", last.changes);
+    assert!(last.changes.iter().all(|change| matches!(change.state, ChangeState::Accepted { .. })), "{:?}", last.changes);
+}
+
+#[test]
+fn a_regression_of_what_is_measured_in_another_way_now_is_over() {
+    let mut system = stairs(&[(0, 1000.0), (45, 900.0), (60, 1000.0)]);
+    let key = |check: &str| SegmentKey { check: check.into(), ..SegmentKey::default() };
+    system.metrics[0].segments = vec![key("a"), key("b")];
+    for value in system.metrics[0].values.iter_mut().filter(|value| value.night >= Night(60)) {
+        value.segment = 1;
+    }
+    let nights = replay(&mut system, (40..80).map(Night), &Settings::default());
+    assert_eq!(nights[19].verdicts[0].word, Word::Regressed);
+    assert_eq!(nights[20].verdicts[0].word, Word::TooFewNights);
+    let last = &nights.last().unwrap().verdicts[0];
+    assert_eq!((last.word, last.is_counted), (Word::Steady, false));
+    assert_eq!(last.changes[0].state, ChangeState::Superseded { found: Night(60) });
+}

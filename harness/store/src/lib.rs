@@ -28,6 +28,7 @@ pub use error::{SqlError, StoreError};
 pub use location::{Location, Server, masked, state_folder};
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
+pub use read::changes::Judged;
 pub use read::nights::{NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
 pub use read::{

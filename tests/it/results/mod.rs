@@ -1,6 +1,7 @@
 //! Questions to stored results, on forty nights of data.sql.
 
 mod bad_input;
+mod nights;
 mod questions;
 mod reframe;
 mod server;

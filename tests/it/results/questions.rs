@@ -64,8 +64,9 @@ fn annotations_and_changes_are_marks_and_maintenance_is_left_out() {
     let sandbox = forty_nights();
     let said = "INSERT INTO annotation (kind, system, name, from_night, until, author, reason, created)
             VALUES ('maintenance', 'eidf', 'triad', 20750, 20752, 'ada', 'new switches', 0), ('note', NULL, 'hpl', 20750, 20752, 'ada', 'of hpl', 0);
-        INSERT INTO change (metric, opened, since, since_lo, since_hi, word, before, after, effect, evidence, method, state)
-            VALUES (2, 20773, 20771, 20770, 20772, 'regressed', 920.5, 874, 0.95, 900, 'night 1', 'open');";
+        INSERT INTO change (metric, opened, since, since_lo, since_hi, turn, before, after, effect, effect_lo, effect_hi, evidence,
+            tempering, needed, method, state)
+            VALUES (2, 20773, 20771, 20770, 20772, 'worse', 920.5, 874, -0.05, -0.06, -0.04, 900, 1, 48, 1, 'open');";
     muster_test_database::create(&sandbox.path("r.db"), said).expect("annotations");
     let chart = asked(&sandbox, &["history", "triad %size=2G", "--period", "2026-10-01..2026-11-24"], 0);
     assert!(chart.contains("37 runs, 3 left out"), "{chart}");

@@ -1,14 +1,13 @@
 //! The nights of a system as the store has them, judged.
 
 use anyhow::Context;
-use muster_judge::night::{Change, ChangeId, Night, NightVerdicts, Settings, System, judge, replay};
+use muster_judge::night::{Change, ChangeId, Metric, Night, NightVerdicts, Settings, System, judge, replay};
 use muster_report::night::SystemNight;
-use muster_store::Reader;
+use muster_store::{Judged, Reader, Upkeep};
+use std::collections::HashMap;
 
-/// A change is followed for so many nights: those before are judged one after the other, for each hands its changes to the next.
-const FOLLOWED: i32 = 60;
-/// The nights before these, in which the baseline lies. It has 60 values; some nights are missed.
-const BASELINE: i32 = 90;
+/// So many nights are judged with one reading of their figures.
+const AT_ONCE: usize = 60;
 
 /// A system with the verdicts of a night.
 #[derive(Debug)]
@@ -32,27 +31,79 @@ impl JudgedSystem {
     }
 }
 
-/// Reads and judges a night.
+/// Judges a night. Nights before it that nobody has judged are judged first, and what is found is stored, so that each night goes on
+/// from where the last one ended: a change keeps its name and its nights. A night that is not over is judged again by the next call.
 pub(super) async fn judged(reader: &Reader, system: &str, night: Night, settings: &Settings) -> anyhow::Result<JudgedSystem> {
-    let mut stored = reader.night_system(system, night.before(FOLLOWED + BASELINE), night).await?;
+    let judged = reader.judged(system).await?;
+    let from = judged.until.map_or(Night(i32::MIN), |until| Night(until.0.saturating_add(1))).min(night);
     let progress = reader.night_progress(system, night).await?;
-    let mut notes = notes(&stored);
-    if progress.is_running {
-        notes.insert(0, format!("the night is not over: so far {} of {} cases have ended", progress.ended, progress.cases));
+    let mut found = Found::new(reader.changes_before(system, from).await?);
+    let before = reader.nights_between(system, from, night.before(1)).await?;
+    for nights in before.chunks(AT_ONCE) {
+        let (Some(first), Some(last)) = (nights.first(), nights.last()) else { continue };
+        let mut system = reader.judged_system(system, (*first, *last), &found.now).await?;
+        replay(&mut system, nights.iter().copied(), settings);
+        found.update(&system);
     }
-    replay(&mut stored, (-FOLLOWED..0).map(|nights| night.before(-nights)), settings);
+    let mut stored = reader.judged_system(system, (night, night), &found.now).await?;
     let verdicts = judge(&stored, night, settings);
     for (metric, verdict) in stored.metrics.iter_mut().zip(&verdicts.verdicts) {
         metric.changes.clone_from(&verdict.changes);
     }
+    let mut notes = notes(&stored);
+    let until = if progress.is_running {
+        notes.insert(0, format!("the night is not over: so far {} of {} cases have ended", progress.ended, progress.cases));
+        before.last().copied()
+    } else {
+        found.update(&stored);
+        Some(night)
+    };
+    if let Some(until) = until.filter(|until| judged.until.is_none_or(|known| known < *until))
+        && let Err(error) = found.store(reader, system, judged, until).await
+    {
+        notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
+    }
     Ok(JudgedSystem { system: stored, verdicts, settings: *settings, notes })
+}
+
+/// The changes of a system, by metric.
+struct Found {
+    /// As they are stored.
+    stored: HashMap<i64, Vec<Change>>,
+    /// After the nights that were judged since.
+    now: HashMap<i64, Vec<Change>>,
+}
+
+impl Found {
+    fn new(stored: HashMap<i64, Vec<Change>>) -> Self {
+        Self { now: stored.clone(), stored }
+    }
+
+    fn update(&mut self, system: &System) {
+        for Metric { id, changes, .. } in &system.metrics {
+            if !changes.is_empty() {
+                self.now.insert(*id, changes.clone());
+            }
+        }
+    }
+
+    /// Stores what is other than before. If history has changed meanwhile, nothing: the next call finds the same in it, or other.
+    async fn store(&self, reader: &Reader, system: &str, judged: Judged, until: Night) -> anyhow::Result<()> {
+        let is_stored = |change: &&Change| {
+            let known = self.stored.get(&change.id.metric);
+            known.is_some_and(|known| known.contains(change))
+        };
+        let new: Vec<Change> = self.now.values().flatten().filter(|change| !is_stored(change)).cloned().collect();
+        let mut upkeep = Upkeep::open(reader.database().clone()).await?;
+        upkeep.keep_changes(system, judged, until, &new).await?;
+        Ok(upkeep.close().await?)
+    }
 }
 
 /// What a reader has to know of the figures.
 fn notes(system: &System) -> Vec<String> {
     let mut notes = Vec::new();
-    let count =
-        |holds: &dyn Fn(&muster_judge::night::Metric) -> bool| system.metrics.iter().filter(|metric| holds(metric)).count();
+    let count = |holds: &dyn Fn(&Metric) -> bool| system.metrics.iter().filter(|metric| holds(metric)).count();
     let undirected = count(&|metric| metric.direction.is_none());
     if undirected > 0 {
         notes.push(format!("the variables of {undirected} metrics say no direction: shown as changed, never as regressed"));

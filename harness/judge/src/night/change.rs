@@ -5,6 +5,7 @@ use crate::{
         evidence::{Evidence, LONGEST_BASELINE},
         input::{Annotation, AnnotationKind, Metric, Night},
         segment::{Began, Segment},
+        word::Word,
     },
     stats::{
         location::{as_float, centre_and_sigma, median},
@@ -14,6 +15,7 @@ use crate::{
     },
 };
 use muster_core::rules::perf::Direction;
+use muster_text::words;
 use std::fmt;
 
 /// A metric opens at most one change a night.
@@ -41,14 +43,15 @@ impl fmt::Display for ChangeId {
     }
 }
 
-/// Where a change leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Turn {
-    Worse,
-    Better,
-    /// Of a metric without a direction.
-    Lower,
-    Higher,
+words! {
+    /// Where a change leads.
+    pub enum Turn {
+        Worse = "worse",
+        Better = "better",
+        /// Of a metric without a direction.
+        Lower = "lower",
+        Higher = "higher",
+    }
 }
 
 impl Turn {
@@ -78,6 +81,9 @@ pub struct Change {
     pub effect: Option<Shift>,
     /// M of the night in which it was found: the odds for it.
     pub evidence: f64,
+    /// c of that night, and what a metric needed that moved alone.
+    pub tempering: f64,
+    pub needed_alone: f64,
     /// `None` before ten nights have shown it.
     pub shape: Option<Shape>,
     pub state: ChangeState,
@@ -93,11 +99,31 @@ pub enum ChangeState {
         found: Night,
     },
     /// A person has said that the level is fine.
-    Accepted,
+    Accepted {
+        found: Night,
+    },
     /// A person has said that it is no change; values until this night are left out.
     Dismissed {
         until: Night,
+        found: Night,
     },
+    /// Its level is not what is measured any more: the metric has moved past the level before it, or is measured in another way.
+    Superseded {
+        found: Night,
+    },
+}
+
+impl ChangeState {
+    /// The night from which on it is not open any more.
+    pub fn closed(self) -> Option<Night> {
+        match self {
+            Self::Open => None,
+            Self::Recovered { found, .. }
+            | Self::Accepted { found }
+            | Self::Dismissed { found, .. }
+            | Self::Superseded { found } => Some(found),
+        }
+    }
 }
 
 /// With so many values since a change, its shape is said, and one whose levels are no change is closed.
@@ -111,7 +137,13 @@ const MEDIAN_TO_MEAN: f64 = 1.253_314_137_315_5;
 
 impl Change {
     /// A change that the evidence in the present segment has opened.
-    pub(super) fn opened(metric: &Metric, segment: &Segment, evidence: &Evidence, night: Night) -> Self {
+    pub(super) fn opened(
+        metric: &Metric,
+        segment: &Segment,
+        evidence: &Evidence,
+        night: Night,
+        (tempering, needed_alone): (f64, f64),
+    ) -> Self {
         let (low, high) = evidence.since_interval;
         let mut change = Self {
             id: ChangeId { metric: metric.id, opened: night },
@@ -122,6 +154,8 @@ impl Change {
             after: f64::NAN,
             effect: None,
             evidence: evidence.sum,
+            tempering,
+            needed_alone,
             shape: None,
             state: ChangeState::Open,
         };
@@ -145,6 +179,26 @@ impl Change {
         self.turn == Turn::Worse
     }
 
+    /// Whether nights from this one on are compared with those before the change, as it is open or only lately over.
+    pub fn holds_back(&self, from: Night) -> bool {
+        match self.state {
+            ChangeState::Open => true,
+            ChangeState::Recovered { since, .. } => since >= from,
+            ChangeState::Dismissed { until, .. } => until >= from,
+            ChangeState::Accepted { .. } | ChangeState::Superseded { .. } => false,
+        }
+    }
+
+    /// What a change that is open is called.
+    pub fn word(&self) -> Word {
+        match (self.shape, self.turn) {
+            (Some(Shape::Drift), _) => Word::Drifting,
+            (Some(Shape::Step) | None, Turn::Worse) => Word::Regressed,
+            (Some(Shape::Step) | None, Turn::Better) => Word::Improved,
+            (Some(Shape::Step) | None, Turn::Lower | Turn::Higher) => Word::Changed,
+        }
+    }
+
     pub fn is_open(&self) -> bool {
         self.state == ChangeState::Open
     }
@@ -154,6 +208,11 @@ impl Change {
         relative_change(self.before, self.after).abs() < min_effect || Turn::of(direction, self.before, self.after) != self.turn
     }
 
+    /// Whether a level is where the metric was before, or on the other side of that.
+    pub(super) fn is_undone_by(&self, direction: Option<Direction>, level: f64) -> bool {
+        Turn::of(direction, self.before, level) != self.turn
+    }
+
     fn is_since_one_of(&self, annotation: &Annotation) -> bool {
         annotation.from <= self.since_interval.1 && annotation.until.is_none_or(|until| self.since_interval.0 <= until)
     }
@@ -161,15 +220,21 @@ impl Change {
 
 /// What people have said of changes is taken over.
 pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], night: Night) {
-    for change in changes.iter_mut().filter(|change| change.is_open()) {
+    let found = night;
+    for place in 0..changes.len() {
         for annotation in annotations {
-            if !change.is_since_one_of(annotation) {
+            let change = &mut changes[place];
+            if !change.is_open() || !change.is_since_one_of(annotation) {
                 continue;
             }
             match annotation.kind {
-                AnnotationKind::Accept => change.state = ChangeState::Accepted,
+                // Who accepts a level accepts what led to it.
+                AnnotationKind::Accept => changes[..=place].iter_mut().filter(|change| change.is_open()).for_each(|change| {
+                    change.state = ChangeState::Accepted { found };
+                }),
                 AnnotationKind::Dismiss => {
-                    change.state = ChangeState::Dismissed { until: annotation.until.unwrap_or(night).max(change.since) };
+                    let until = annotation.until.unwrap_or(night).max(change.since);
+                    change.state = ChangeState::Dismissed { until, found };
                 }
                 AnnotationKind::Maintenance | AnnotationKind::Known => {}
             }
@@ -177,9 +242,21 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
     }
 }
 
+/// What is measured in another way since a change is not at its level any more.
+fn supersede(changes: &mut [Change], segments: &[Segment], night: Night) {
+    let Some(anew) = segments.iter().rposition(|segment| matches!(segment.began, Began::Anew(_))) else { return };
+    for change in changes.iter_mut().filter(|change| change.is_open()) {
+        let place = segments.iter().position(|segment| segment.began == Began::With(change.id));
+        if place.is_some_and(|place| place < anew) {
+            change.state = ChangeState::Superseded { found: night };
+        }
+    }
+}
+
 /// Estimates the open changes of a metric again, with the values up to `night`. True if one has recovered: its segments are others
 /// then.
 pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segment], min_effect: f64, night: Night) -> bool {
+    supersede(changes, segments, night);
     let mut has_recovered = false;
     for change in changes.iter_mut().filter(|change| change.is_open()) {
         let Some(place) = segments.iter().position(|segment| segment.began == Began::With(change.id)) else { continue };
@@ -233,6 +310,8 @@ pub(super) mod tests {
             after: 0.9,
             effect: None,
             evidence: 1e4,
+            tempering: 1.0,
+            needed_alone: 2400.0,
             shape: None,
             state: ChangeState::Open,
         }
@@ -299,10 +378,11 @@ pub(super) mod tests {
             take_over(&mut changes, &[&annotation], Night(15));
             changes[0].state
         };
-        assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted);
+        let found = Night(15);
+        assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted { found });
         assert_eq!(of(Accept, 11, None), ChangeState::Open);
-        assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15) });
-        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(12) });
+        assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15), found });
+        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(12), found });
         assert_eq!((of(Known, 9, None), of(Maintenance, 9, None)), (ChangeState::Open, ChangeState::Open));
     }
 }

@@ -3,7 +3,8 @@
 use crate::night::{
     change::Turn,
     input::{Night, System},
-    judge::{Verdict, Word},
+    judge::Verdict,
+    word::Word,
 };
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ pub(super) const LONGEST_BASELINE: usize = 60;
 /// A change is looked for in so many last values.
 pub(super) const STARTS: usize = 21;
 /// More values than these are never looked at.
-pub(super) const LOOKED_AT: usize = LONGEST_BASELINE + STARTS;
+pub const LOOKED_AT: usize = LONGEST_BASELINE + STARTS;
 /// A change may have begun wherever the evidence is at least this share of the largest.
 const PLAUSIBLE: f64 = 0.05;
 

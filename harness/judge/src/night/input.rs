@@ -114,8 +114,6 @@ pub struct SegmentKey {
     /// The hash of its manifest.
     pub manifest: String,
     pub unit: String,
-    /// The class of hardware that references are for.
-    pub class: String,
 }
 
 words! {

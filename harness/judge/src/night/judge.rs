@@ -6,42 +6,20 @@
 
 use crate::{
     night::{
-        change::{Change, ChangeState, Turn, follow, take_over},
+        change::{Change, ChangeState, follow, take_over},
         event::{Event, events},
         evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
         input::{Annotation, AnnotationKind, Metric, Night, Plan, Settings, System},
         segment::{Began, Segment, segments},
+        word::Word,
     },
     stats::{
         location::{as_float, centre_and_sigma, median},
         shift::relative_change,
-        trend::{Shape, rank_autocorrelation},
+        trend::rank_autocorrelation,
     },
 };
 use muster_core::rules::perf::Direction;
-use muster_text::words;
-
-words! {
-    /// What is said of a metric.
-    pub enum Word {
-        Steady = "steady",
-        Regressed = "regressed",
-        Improved = "improved",
-        /// It changed, and its variable says no direction.
-        Changed = "changed",
-        /// A change that is a line rather than a step.
-        Drifting = "drifting",
-        /// It is back at its level before a change.
-        Recovered = "recovered",
-        TooFewNights = "too few nights",
-        TooNoisy = "too noisy",
-        NotMeasured = "not measured",
-        /// A person has said that its new level is fine.
-        Accepted = "accepted",
-        /// It changed, which is known, and not counted.
-        Known = "known",
-    }
-}
 
 /// What a night says of a system.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,7 +122,7 @@ pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering:
     let threshold = settings.threshold();
     let rejected = rejected(&followed, threshold, metrics);
     for place in &rejected {
-        followed[*place].open();
+        followed[*place].open((tempering, threshold * as_float(metrics)));
     }
     let family = Family { metrics, threshold, found: rejected.len(), autocorrelation, tempering };
     let coverage = Coverage {
@@ -284,10 +262,10 @@ impl<'a> Followed<'a> {
         change.is_some_and(|change| change >= self.min_effect)
     }
 
-    /// The evidence was enough: a change is opened, or an open one has gone back.
-    fn open(&mut self) {
+    /// The evidence was enough, `found_with` this c and A K: a change is opened, or an open one has gone back.
+    fn open(&mut self, found_with: (f64, f64)) {
         let Some(evidence) = self.placed() else { return };
-        let change = Change::opened(self.metric, &self.present, &evidence, self.night);
+        let change = Change::opened(self.metric, &self.present, &evidence, self.night, found_with);
         let is_back_from = |earlier: &Change| {
             earlier.is_open()
                 && relative_change(earlier.before, change.after).abs() < self.min_effect
@@ -299,6 +277,11 @@ impl<'a> Followed<'a> {
             }
             self.opened = Some(first);
             return;
+        }
+        for earlier in self.changes.iter_mut().filter(|earlier| earlier.is_open()) {
+            if earlier.is_undone_by(self.metric.direction, change.after) {
+                earlier.state = ChangeState::Superseded { found: self.night };
+            }
         }
         self.changes.push(change);
         take_over(&mut self.changes, &self.annotations, self.night);
@@ -370,7 +353,9 @@ impl<'a> Followed<'a> {
 
     fn is_new(&self, change: &Change) -> bool {
         match change.state {
-            ChangeState::Open | ChangeState::Accepted | ChangeState::Dismissed { .. } => change.id.opened == self.night,
+            ChangeState::Open | ChangeState::Accepted { .. } | ChangeState::Dismissed { .. } | ChangeState::Superseded { .. } => {
+                change.id.opened == self.night
+            }
             ChangeState::Recovered { found, .. } => found == self.night,
         }
     }
@@ -379,9 +364,11 @@ impl<'a> Followed<'a> {
     /// told while its levels are no change.
     fn shown(&self) -> Option<usize> {
         let last = |holds: &dyn Fn(&Change) -> bool| self.changes.iter().rposition(holds);
-        let is_told = |change: &Change| !matches!(change.state, ChangeState::Dismissed { .. }) && self.is_new(change);
+        let is_over = |change: &Change| matches!(change.state, ChangeState::Dismissed { .. } | ChangeState::Superseded { .. });
+        let is_told = |change: &Change| !is_over(change) && self.is_new(change);
+        let is_accepted =
+            |change: &Change| matches!(change.state, ChangeState::Accepted { .. }) && change.since > self.night.before(FOLLOWED);
         let is_there = |change: &Change| change.is_open() && !change.is_gone(self.metric.direction, self.min_effect);
-        let is_accepted = |change: &Change| change.state == ChangeState::Accepted && change.since > self.night.before(FOLLOWED);
         self.opened.or_else(|| last(&is_told)).or_else(|| last(&is_there)).or_else(|| last(&is_accepted))
     }
 
@@ -392,14 +379,9 @@ impl<'a> Followed<'a> {
         if let Some(change) = shown.map(|shown| &self.changes[shown]) {
             return match change.state {
                 ChangeState::Recovered { .. } => Word::Recovered,
-                ChangeState::Accepted => Word::Accepted,
-                ChangeState::Open if change.shape == Some(Shape::Drift) => Word::Drifting,
-                ChangeState::Open => match change.turn {
-                    Turn::Worse => Word::Regressed,
-                    Turn::Better => Word::Improved,
-                    Turn::Lower | Turn::Higher => Word::Changed,
-                },
-                ChangeState::Dismissed { .. } => Word::Steady,
+                ChangeState::Accepted { .. } => Word::Accepted,
+                ChangeState::Open => change.word(),
+                ChangeState::Dismissed { .. } | ChangeState::Superseded { .. } => Word::Steady,
             };
         }
         match smallest_step {

@@ -1,9 +1,9 @@
 //! The verdict of a night over all metrics of a system, with one stated error rate.
 //!
 //! ```text
-//! figure     attempts -> the value of a night
 //! input      what is judged: metrics, values, annotations, settings
 //! segment    which values belong together: since the last change of the metric, or of its check
+//! word       the words of verdicts
 //! gaps       how likely a value falls between which values of the baseline, with and without a change
 //! evidence   M: how much more likely the values are with a change
 //! change     a change: since when, by how much, and what became of it
@@ -16,18 +16,18 @@ mod change;
 mod event;
 mod evidence;
 mod explain;
-mod figure;
 mod gaps;
 mod input;
 mod judge;
 mod segment;
+mod word;
 
 pub use change::{Change, ChangeId, ChangeState, Turn};
 pub use event::Event;
-pub use evidence::{Evidence, SHORTEST_BASELINE, evidence};
+pub use evidence::{Evidence, LOOKED_AT, SHORTEST_BASELINE, evidence};
 pub use explain::{Explanation, Step, explain};
-pub use figure::{Attempt, Figure, figure};
 pub use gaps::{ALTERNATIVES, Alternative, Side, factor};
 pub use input::{Annotation, AnnotationKind, Metric, MetricName, Night, Plan, Scope, SegmentKey, Settings, System, Value};
-pub use judge::{Coverage, Family, NightVerdicts, Verdict, Word, autocorrelation, judge, judge_with, replay};
+pub use judge::{Coverage, Family, NightVerdicts, Verdict, autocorrelation, judge, judge_with, replay};
 pub use segment::Began;
+pub use word::Word;

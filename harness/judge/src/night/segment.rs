@@ -58,12 +58,7 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
 
 /// What distinguishes two keys; what is not known ('') is no difference.
 fn difference(a: &SegmentKey, b: &SegmentKey) -> Option<&'static str> {
-    let parts = [
-        (&a.unit, &b.unit, "the unit"),
-        (&a.check, &b.check, "the check"),
-        (&a.manifest, &b.manifest, "the manifest"),
-        (&a.class, &b.class, "the hardware"),
-    ];
+    let parts = [(&a.unit, &b.unit, "the unit"), (&a.check, &b.check, "the check"), (&a.manifest, &b.manifest, "the manifest")];
     parts.into_iter().find(|(a, b, _)| a != b && !a.is_empty() && !b.is_empty()).map(|(.., what)| what)
 }
 
@@ -89,7 +84,7 @@ impl ChangeState {
     /// Whether the values since form a segment of their own.
     fn is_level(&self) -> bool {
         match self {
-            Self::Open | Self::Accepted => true,
+            Self::Open | Self::Accepted { .. } | Self::Superseded { .. } => true,
             Self::Recovered { .. } | Self::Dismissed { .. } => false,
         }
     }
@@ -97,9 +92,9 @@ impl ChangeState {
     /// Whether a value of this night belongs to no segment: the metric was elsewhere, and came back.
     fn leaves_out(&self, since: Night, night: Night) -> bool {
         match self {
-            Self::Open | Self::Accepted => false,
+            Self::Open | Self::Accepted { .. } | Self::Superseded { .. } => false,
             Self::Recovered { since: back, .. } => since <= night && night < *back,
-            Self::Dismissed { until } => since <= night && night <= *until,
+            Self::Dismissed { until, .. } => since <= night && night <= *until,
         }
     }
 }
@@ -159,7 +154,7 @@ mod tests {
         change.state = ChangeState::Recovered { since: Night(4), found: Night(6) };
         metric.changes = vec![change.clone()];
         assert_eq!(of(&metric), [(Began::First, vec![1.0, 1.1])]);
-        change.state = ChangeState::Dismissed { until: Night(2) };
+        change.state = ChangeState::Dismissed { until: Night(2), found: Night(2) };
         metric.changes = vec![change];
         assert_eq!(of(&metric), [(Began::First, vec![1.0, 0.4, 1.1])]);
     }

@@ -1,6 +1,7 @@
 //! Series in the order of their nights: their line, a step or a drift, and whether neighbours resemble each other.
 
 use crate::stats::location::{as_float, median, median_in_place};
+use muster_text::words;
 
 /// A straight line over places 0, 1, 2, ...
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,13 +23,14 @@ pub fn theil_sen(values: &[f64]) -> Option<Line> {
     Some(Line { intercept: median_in_place(&mut starts)?, slope })
 }
 
-/// What a change looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Two levels.
-    Step,
-    /// One line.
-    Drift,
+words! {
+    /// What a change looks like.
+    pub enum Shape {
+        /// Two levels.
+        Step = "step",
+        /// One line.
+        Drift = "drift",
+    }
 }
 
 /// Whether two levels or one line describe the values before and after a change better, by the Bayesian information criterion.

@@ -37,8 +37,9 @@ pub fn why(night: &SystemNight<'_>, place: usize, change: &Change, facts: &[Stri
     let state = match change.state {
         ChangeState::Open => "open".to_owned(),
         ChangeState::Recovered { since, found } => format!("recovered since {since}, which was found on {found}"),
-        ChangeState::Accepted => "accepted: its level is the new baseline".to_owned(),
-        ChangeState::Dismissed { until } => format!("dismissed: the values until {until} are left out"),
+        ChangeState::Accepted { .. } => "accepted: its level is the new baseline".to_owned(),
+        ChangeState::Dismissed { until, .. } => format!("dismissed: the values until {until} are left out"),
+        ChangeState::Superseded { found } => format!("superseded on {found}: its level is not what is measured any more"),
     };
     let shape = match change.shape {
         None => "too early to say whether it is a step or a drift".to_owned(),

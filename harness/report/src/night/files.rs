@@ -58,15 +58,16 @@ fn change(change: &Change) -> Value {
     let state = match change.state {
         ChangeState::Open => "open",
         ChangeState::Recovered { .. } => "recovered",
-        ChangeState::Accepted => "accepted",
+        ChangeState::Accepted { .. } => "accepted",
         ChangeState::Dismissed { .. } => "dismissed",
+        ChangeState::Superseded { .. } => "superseded",
     };
     json!({
         "id": change.id.to_string(), "opened": change.id.opened.to_string(), "since": change.since.to_string(),
         "since_interval": [low.to_string(), high.to_string()], "before": change.before, "after": change.after,
         "effect": change.effect.map(|effect| effect.estimate), "effect_interval": change.effect.map(|effect| [effect.low, effect.high]),
         "evidence": change.evidence, "state": state,
-        "shape": change.shape.map(|shape| match shape { Shape::Step => "step", Shape::Drift => "drift" }),
+        "shape": change.shape.map(Shape::as_str),
     })
 }
 

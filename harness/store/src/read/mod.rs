@@ -1,6 +1,7 @@
 //! The reading side: a connection of its own, that works while another process writes and after a writer was killed.
 //! It needs no right to write, and no writer waits for it.
 
+pub(crate) mod changes;
 pub(crate) mod decode;
 pub(crate) mod failures;
 pub(crate) mod figures;

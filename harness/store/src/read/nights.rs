@@ -3,10 +3,13 @@
 use crate::{
     Reader, StoreError,
     read::decode,
-    sql::{Row, query},
+    sql::{Row, Statement, query},
 };
-use muster_judge::night::{Annotation, AnnotationKind, Metric, MetricName, Night, Plan, Scope, SegmentKey, System, Value};
+use muster_judge::night::{
+    Annotation, AnnotationKind, Change, LOOKED_AT, Metric, MetricName, Night, Plan, Scope, SegmentKey, System, Value,
+};
 use muster_text::decode::Words;
+use sqlx::AssertSqlSafe;
 use std::collections::{BTreeMap, HashMap};
 
 /// The nights of a system that are stored.
@@ -70,11 +73,49 @@ impl Reader {
         Ok(all)
     }
 
+    /// What the nights of a system from `first` to `last`, both included, are judged by, with the plan of the last: `changes` are
+    /// those that were found before, and each metric has the values that these nights look at.
+    pub async fn judged_system(
+        &self,
+        system: &str,
+        (first, last): (Night, Night),
+        changes: &HashMap<i64, Vec<Change>>,
+    ) -> Result<System, StoreError> {
+        let start = first.before(WINDOW);
+        let mut read = self.night_system(system, start, last).await?;
+        for metric in &mut read.metrics {
+            metric.changes = changes.get(&metric.id).cloned().unwrap_or_default();
+        }
+        if self.nights_between(system, Night(i32::MIN), start.before(1)).await?.is_empty() {
+            return Ok(read);
+        }
+        let (mut all, mut some, mut some_from) = (Vec::new(), Vec::new(), start);
+        for metric in &read.metrics {
+            let looks_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
+            if num_usable(metric, &read.annotations, first) < LOOKED_AT {
+                all.push(metric.id);
+            } else if let Some(since) = looks_back {
+                some.push(metric.id);
+                some_from = some_from.min(since.before(WINDOW));
+            }
+        }
+        for (ids, from) in [(all, Night(i32::MIN)), (some, some_from)] {
+            if !ids.is_empty() {
+                let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                let text = format!(
+                    "SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({ids}) AND night BETWEEN $1 AND $2"
+                );
+                let (from, until) = (i64::from(from.0), i64::from(start.before(1).0));
+                self.add_figures(&mut read.metrics, || query(AssertSqlSafe(text.clone())).bind(from).bind(until)).await?;
+            }
+        }
+        Ok(read)
+    }
+
     /// The metrics of a system with their figures from night to night, both included, and the plan of the last.
     pub async fn night_system(&self, system: &str, first: Night, last: Night) -> Result<System, StoreError> {
         let named = |text: &'static str| query(text).bind(system.to_owned());
         let found = self.all("metrics", || named(METRICS), metric).await?;
-        let places: HashMap<i64, usize> = found.iter().enumerate().map(|(place, (_, metric))| (metric.id, place)).collect();
         let plans = self.plans(system, last).await?;
         let is_planned = !plans.is_empty();
         let planned = |(subject, metric): (i64, Metric)| {
@@ -82,8 +123,14 @@ impl Reader {
             Metric { plan, ..metric }
         };
         let mut metrics: Vec<Metric> = found.into_iter().map(planned).collect();
+        self.add_figures(&mut metrics, || named(FIGURES).bind(i64::from(first.0)).bind(i64::from(last.0))).await?;
+        metrics.retain(|metric| !metric.values.is_empty());
+        Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
+    }
+
+    async fn add_figures(&self, metrics: &mut [Metric], statement: impl Fn() -> Statement) -> Result<(), StoreError> {
+        let places: HashMap<i64, usize> = metrics.iter().enumerate().map(|(place, metric)| (metric.id, place)).collect();
         let bases = self.segment_keys().await?;
-        let statement = || named(FIGURES).bind(i64::from(first.0)).bind(i64::from(last.0));
         for (id, night, value, basis) in self.all("figures of nights", statement, figure).await? {
             let Some(metric) = places.get(&id).and_then(|place| metrics.get_mut(*place)) else { continue };
             let key = bases.get(&basis).cloned().unwrap_or_default();
@@ -94,8 +141,7 @@ impl Reader {
             });
             metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
         }
-        metrics.retain(|metric| !metric.values.is_empty());
-        Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
+        Ok(())
     }
 
     /// The plan of a system for a night, by subject.
@@ -119,7 +165,7 @@ impl Reader {
     async fn segment_keys(&self) -> Result<HashMap<i64, SegmentKey>, StoreError> {
         let key = |row: &Row| {
             let (unit, check, manifest) = (row.try_get("unit")?, row.try_get("check_hash")?, row.try_get("manifest_hash")?);
-            Ok((row.try_get("id")?, SegmentKey { unit, check, manifest, class: String::new() }))
+            Ok((row.try_get("id")?, SegmentKey { unit, check, manifest }))
         };
         let rows = self.all("units of figures", || query("SELECT id, unit, check_hash, manifest_hash FROM basis"), key).await?;
         Ok(rows.into_iter().collect())
@@ -132,6 +178,20 @@ impl Reader {
         let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
         Ok(rows.into_iter().flatten().collect())
     }
+}
+
+/// So many nights have the values that a night looks at, of a metric that is measured in most nights.
+const WINDOW: i32 = 100;
+
+/// How many values of a metric before a night count.
+fn num_usable(metric: &Metric, annotations: &[Annotation], before: Night) -> usize {
+    let is_left_out = |night: Night| {
+        let is_so =
+            |one: &Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night) && one.scope.covers(&metric.name);
+        annotations.iter().any(is_so)
+    };
+    let counts = |value: &&Value| value.night < before && value.value.is_finite() && !is_left_out(value.night);
+    metric.values.iter().filter(counts).count()
 }
 
 const METRICS: &str = "SELECT m.id, m.subject, m.variable, m.key, m.unit, m.direction, u.partition, u.environ, u.name

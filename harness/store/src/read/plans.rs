@@ -1,6 +1,6 @@
 //! How SQLite finds the rows of questions: with an index, never by looking at every row of a table that grows.
 
-use super::{failures, figures, history, remarks, selected};
+use super::{changes, failures, figures, history, selected};
 use crate::{Location, migrate};
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
@@ -24,7 +24,7 @@ async fn questions_find_their_rows_by_an_index() {
         failures::failures_text(&[]).replace("()", "(1, 2)"),
         failures::OCCURRENCES.to_owned(),
         failures::NODE_FACTS.to_owned(),
-        remarks::CHANGES.to_owned(),
+        changes::OF_METRIC.to_owned(),
     ];
     for text in texts {
         let plan = sqlx::query(AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}"))).fetch_all(&mut connection).await.unwrap();

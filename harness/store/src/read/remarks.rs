@@ -1,35 +1,19 @@
-//! What was said of nights, and which changes of a metric were found.
+//! What was said of nights.
 
 use crate::{
     Reader, StoreError,
-    read::{decode, figures::KnownMetric},
+    read::decode,
     sql::{Row, query},
 };
-use muster_core::{
-    query::{
-        answers::{Mark, MarkKind},
-        remarks::Remark,
-    },
-    rules::perf::format_digits,
-};
-use std::fmt::Write;
+use muster_core::query::remarks::Remark;
 
 /// Of one session or node nothing can be said of a night.
 const REMARKS: &str = "SELECT kind, system, partition, environ, name, variable, from_night, until, author, reason FROM annotation
     WHERE node IS NULL AND session IS NULL ORDER BY from_night, id";
 
-/// The last revision of each change.
-pub(super) const CHANGES: &str = "SELECT since, word, before, after, effect FROM change c WHERE metric = $1
-    AND revision = (SELECT max(revision) FROM change WHERE metric = c.metric AND opened = c.opened) ORDER BY since";
-
 impl Reader {
     pub async fn remarks(&self) -> Result<Vec<Remark>, StoreError> {
         self.all("annotations", || query(REMARKS), remark).await
-    }
-
-    /// The changes that the night verdicts have found in a metric.
-    pub async fn change_marks(&self, metric: &KnownMetric) -> Result<Vec<Mark>, StoreError> {
-        self.all("changes", || query(CHANGES).bind(metric.id), change).await
     }
 }
 
@@ -46,17 +30,4 @@ fn remark(row: &Row) -> Result<Remark, sqlx::Error> {
         author: row.try_get("author")?,
         reason: row.try_get("reason")?,
     })
-}
-
-/// `regressed: 1912 -> 1815 (-5.1 %)`
-fn change(row: &Row) -> Result<Mark, sqlx::Error> {
-    let number = |column: &str| row.try_get::<Option<f64>>(column).map(|value| value.map(|value| format_digits(value, 4)));
-    let mut text: String = row.try_get("word")?;
-    if let (Some(before), Some(after)) = (number("before")?, number("after")?) {
-        let _ = write!(text, ": {before} -> {after}");
-    }
-    if let Some(effect) = row.try_get::<Option<f64>>("effect")? {
-        let _ = write!(text, " ({:+.1} %)", (effect - 1.0) * 100.0);
-    }
-    Ok(Mark { night: row.try_get("since")?, kind: MarkKind::Change, text })
 }

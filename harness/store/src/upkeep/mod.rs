@@ -5,6 +5,7 @@
 //! rename      an alias, and summaries under the new name
 //! annotate    what people say of a night, a metric, a node
 //! remove      sessions, those that are old, logs; then the space is given back
+//! verdicts    the changes that were found in a night
 //! backup      a copy of a file while others write to it
 //! ```
 //! Sessions may run meanwhile: each transaction is short, or waited for by the sessions.
@@ -13,6 +14,7 @@ mod backup;
 mod rebuild;
 mod remove;
 mod rename;
+mod verdicts;
 
 pub use rebuild::Rebuilt;
 pub use remove::{Keep, Pruned};
@@ -21,6 +23,7 @@ use crate::{
     Location, StoreError, connect,
     error::SqlError,
     sql::{Connection, Row, query},
+    write::history,
 };
 use muster_text::{
     diagnostic::did_you_mean,
@@ -131,7 +134,28 @@ impl Upkeep {
         let insert = insert.bind(a.kind.as_str()).bind(a.system).bind(a.partition).bind(a.environ).bind(a.name);
         let insert = insert.bind(a.variable).bind(a.node).bind(a.session).bind(a.from.days()).bind(a.until.map(Date::days));
         let insert = insert.bind(a.author).bind(a.reason).bind(a.link).bind(a.created.0);
-        insert.fetch_scalar(&mut self.connection).await.map_err(|cause| self.unwritten(cause))
+        let changes_verdicts = match annotation.kind {
+            Kind::Note | Kind::Known => false,
+            Kind::Maintenance | Kind::Accept | Kind::Dismiss => true,
+        };
+        let systems = match &annotation.system {
+            _ if !changes_verdicts => Vec::new(),
+            Some(system) => vec![system.clone()],
+            None => self.names("SELECT DISTINCT system FROM night").await?,
+        };
+        let done = async {
+            self.connection.begin().await?;
+            let done = async {
+                let id = insert.fetch_scalar(&mut self.connection).await?;
+                for system in systems {
+                    history::forget(&mut self.connection, &system, annotation.from.days()).await?;
+                }
+                Ok(id)
+            };
+            let done = done.await;
+            ended(&mut self.connection, done).await
+        };
+        done.await.map_err(|cause| self.unwritten(cause))
     }
 
     fn is_known(&self, what: &'static str, name: &str, known: &[String]) -> Result<(), StoreError> {

@@ -117,6 +117,7 @@ async fn plan(
 
 /// Writes all summaries again. Returns how many attempts have figures that count.
 pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error> {
+    history::forget_all(connection).await?;
     for table in ["run_figure", "night_figure", "node_figure"] {
         query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(connection).await?;
     }

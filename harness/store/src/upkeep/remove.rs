@@ -5,7 +5,7 @@ use crate::{
     Location, Owner, StoreError,
     read::decode,
     sql::{Connection, Row, query},
-    write::history::HistoryStatements,
+    write::history::{self, HistoryStatements},
 };
 use muster_core::case::SessionId;
 use muster_text::time::Timestamp;
@@ -44,6 +44,13 @@ pub struct Pruned {
     pub unswept: usize,
 }
 
+/// What becomes of the verdicts of nights whose sessions are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdicts {
+    Kept,
+    ReachedAgain,
+}
+
 /// A session that may go.
 struct Candidate {
     number: i64,
@@ -74,7 +81,8 @@ impl Upkeep {
             }
         }
         pruned.sessions = old.len();
-        self.remove(&old).await?;
+        // What was found when their figures were there stays found.
+        self.remove(&old, Verdicts::Kept).await?;
         if let Some(logs) = keep.logs {
             let before = keep.now.0.saturating_sub(i64::try_from(logs.as_micros()).unwrap_or(i64::MAX));
             let delete =
@@ -107,7 +115,7 @@ impl Upkeep {
             }
             numbers.push(found.number);
         }
-        self.remove(&numbers).await
+        self.remove(&numbers, Verdicts::ReachedAgain).await
     }
 
     /// All sessions, the newest first.
@@ -135,7 +143,7 @@ impl Upkeep {
         candidates.map_err(|cause| self.unread("sessions", cause))
     }
 
-    async fn remove(&mut self, sessions: &[i64]) -> Result<(), StoreError> {
+    async fn remove(&mut self, sessions: &[i64], verdicts: Verdicts) -> Result<(), StoreError> {
         if sessions.is_empty() {
             return Ok(());
         }
@@ -143,7 +151,7 @@ impl Upkeep {
             self.connection.check_references(false).await?;
             for sessions in sessions.chunks(AT_ONCE) {
                 self.connection.begin().await?;
-                let done = remove(&mut self.connection, sessions).await;
+                let done = remove(&mut self.connection, sessions, verdicts).await;
                 ended(&mut self.connection, done).await?;
             }
             self.connection.check_references(true).await
@@ -172,7 +180,7 @@ impl Upkeep {
 }
 
 /// Removes sessions with all that belongs to them. The order is that of references.
-async fn remove(connection: &mut Connection, sessions: &[i64]) -> Result<(), Error> {
+async fn remove(connection: &mut Connection, sessions: &[i64], verdicts: Verdicts) -> Result<(), Error> {
     let list = sessions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let nights = query(AssertSqlSafe(format!(
         "SELECT DISTINCT system, night FROM session WHERE number IN ({list}) AND night IS NOT NULL"
@@ -190,6 +198,9 @@ async fn remove(connection: &mut Connection, sessions: &[i64]) -> Result<(), Err
     execute(connection, format!(r#"DELETE FROM attempt WHERE "case" IN {cases}"#)).await?;
     for (system, night) in &nights {
         remove_figures(connection, system, *night, &cases).await?;
+        if verdicts == Verdicts::ReachedAgain {
+            history::forget(connection, system, *night).await?;
+        }
     }
     execute(connection, format!(r#"DELETE FROM "case" WHERE session IN ({list})"#)).await?;
     execute(connection, format!("DELETE FROM session WHERE number IN ({list})")).await?;

@@ -12,7 +12,7 @@ mod outage;
 mod places;
 mod rows;
 mod session;
-mod statements;
+pub(crate) mod statements;
 mod whole;
 
 use crate::{

@@ -3,7 +3,7 @@
 use crate::{
     sql::{Connection, Dialect, query},
     write::{
-        history::{HistoryStatements, Known, Measured},
+        history::{self, HistoryStatements, Known, Measured},
         message::{AttemptEntry, Message, Seen, Text},
         places::Places,
         rows::{SessionCases, Sessions},
@@ -48,7 +48,7 @@ impl NightWriter {
             match message {
                 Message::Plan(session, plan) => self.plan(connection, sessions.get(session), plan).await?,
                 Message::Seen(session, seen) => self.seen(connection, sessions.get(session), session, seen).await?,
-                Message::End { session, .. } => end(connection, session).await?,
+                Message::End { session, .. } => end(connection, session, sessions.get(session)).await?,
                 Message::Begin(_)
                 | Message::Intent(_)
                 | Message::Launched(..)
@@ -79,6 +79,7 @@ impl NightWriter {
         self.forget();
         self.known.load(connection, system).await?;
         insert_night(connection, system, night).await?;
+        history::forget(connection, system, night.date.days()).await?;
         self.history.plan(connection, &mut self.known, night.date.days(), cases.iter()).await
     }
 
@@ -186,7 +187,11 @@ pub(crate) fn night_states(only: &str) -> String {
 }
 
 /// The session has ended, and perhaps its night.
-async fn end(connection: &mut Connection, session: &Text) -> Result<(), Error> {
+async fn end(connection: &mut Connection, session: &Text, cases: Option<&SessionCases>) -> Result<(), Error> {
+    if let Some(SessionCases { system, night: Some(night), .. }) = cases {
+        // It may have been judged while the session ran.
+        history::forget(connection, system, *night).await?;
+    }
     let only = "(system, night) IN (SELECT system, night FROM session WHERE id = $1)";
     let update = query(sqlx::AssertSqlSafe(night_states(only))).bind(Text::clone(session));
     update.execute(connection).await.map(drop)

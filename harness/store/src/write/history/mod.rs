@@ -10,9 +10,11 @@ mod alias;
 mod figure;
 mod known;
 mod night;
+mod verdicts;
 
 pub(crate) use alias::Aliases;
 pub(crate) use known::Known;
+pub(crate) use verdicts::{forget, forget_all};
 
 use crate::{
     sql::{Connection, Dialect, Statement, query},

@@ -43,12 +43,7 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
     assert_eq!((latency.direction, latency.name.check.as_str(), latency.unit.as_str()), (Some(Direction::Lower), "triad", "us"));
     let value = |night, value, segment| Value { night: Night(night), value, segment };
     assert_eq!(latency.values, [value(99, 1.5, 0), value(100, 1.25, 1)]);
-    let key = |check: &str, manifest: &str| SegmentKey {
-        check: check.into(),
-        manifest: manifest.into(),
-        unit: "us".into(),
-        class: String::new(),
-    };
+    let key = |check: &str, manifest: &str| SegmentKey { check: check.into(), manifest: manifest.into(), unit: "us".into() };
     assert_eq!(latency.segments, [key("a", ""), key("b", "m")]);
     assert!(system.metrics[2].values[0].value.is_nan());
     let [annotation] = system.annotations.as_slice() else { panic!("{:?}", system.annotations) };

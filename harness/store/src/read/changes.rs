@@ -1,0 +1,132 @@
+//! Until which night a system was judged, and the changes that were found: with them the next night goes on.
+
+use crate::{
+    Reader, StoreError,
+    read::{decode, figures::KnownMetric},
+    sql::{Row, query},
+};
+use muster_core::{
+    query::answers::{Mark, MarkKind},
+    rules::perf::format_digits,
+};
+use muster_judge::{
+    night::{Change, ChangeId, ChangeState, Night, Turn},
+    stats::{shift::Shift, trend::Shape},
+};
+use std::{collections::HashMap, fmt::Write};
+
+/// How far a system has been judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// The last night whose changes are stored.
+    pub until: Option<Night>,
+    /// How often history was changed since the first.
+    pub revision: i64,
+}
+
+const OF_SYSTEM: &str = "SELECT c.* FROM subject u JOIN metric m ON m.subject = u.id JOIN change c ON c.metric = m.id
+    WHERE u.system = $1 AND c.opened < $2 ORDER BY c.metric, c.since, c.opened";
+
+/// Of one metric.
+pub(super) const OF_METRIC: &str = "SELECT * FROM change WHERE metric = $1 ORDER BY since, opened";
+
+impl Reader {
+    pub async fn judged(&self, system: &str) -> Result<Judged, StoreError> {
+        let statement = || query("SELECT night, revision FROM judged WHERE system = $1").bind(system.to_owned());
+        let decode = |row: &Row| Ok(Judged { until: optional_night(row, "night")?, revision: row.try_get("revision")? });
+        Ok(self.all("how far a system was judged", statement, decode).await?.first().copied().unwrap_or_default())
+    }
+
+    /// The nights of a system from one to another, both included, in which there were sessions.
+    pub async fn nights_between(&self, system: &str, first: Night, last: Night) -> Result<Vec<Night>, StoreError> {
+        let text = "SELECT night FROM night WHERE system = $1 AND night BETWEEN $2 AND $3 ORDER BY night";
+        let statement = || query(text).bind(system.to_owned()).bind(i64::from(first.0)).bind(i64::from(last.0));
+        self.all("nights", statement, |row| night(row, "night")).await
+    }
+
+    /// The changes that were found before a night, as they were known then, by metric and in the order of their nights.
+    pub async fn changes_before(&self, system: &str, at: Night) -> Result<HashMap<i64, Vec<Change>>, StoreError> {
+        let statement = || query(OF_SYSTEM).bind(system.to_owned()).bind(i64::from(at.0));
+        let mut by_metric: HashMap<i64, Vec<Change>> = HashMap::new();
+        for mut change in self.all("changes", statement, change).await? {
+            if change.state.closed().is_some_and(|closed| closed >= at) {
+                change.state = ChangeState::Open;
+            }
+            by_metric.entry(change.id.metric).or_default().push(change);
+        }
+        Ok(by_metric)
+    }
+
+    /// The changes of a metric, as marks of its history.
+    pub async fn change_marks(&self, metric: &KnownMetric) -> Result<Vec<Mark>, StoreError> {
+        Ok(self.all("changes", || query(OF_METRIC).bind(metric.id), change).await?.iter().map(mark).collect())
+    }
+}
+
+fn change(row: &Row) -> Result<Change, sqlx::Error> {
+    let number = |column: &str| row.try_get::<Option<f64>>(column);
+    let effect = match (number("effect")?, number("effect_lo")?, number("effect_hi")?) {
+        (Some(estimate), Some(low), Some(high)) => Some(Shift { estimate, low, high }),
+        _ => None,
+    };
+    Ok(Change {
+        id: ChangeId { metric: row.try_get("metric")?, opened: night(row, "opened")? },
+        since: night(row, "since")?,
+        since_interval: (night(row, "since_lo")?, night(row, "since_hi")?),
+        turn: decode::word::<Turn>(row, "turn")?,
+        before: row.try_get("before")?,
+        after: row.try_get("after")?,
+        effect,
+        evidence: row.try_get("evidence")?,
+        tempering: row.try_get("tempering")?,
+        needed_alone: row.try_get("needed")?,
+        shape: row.try_get::<Option<String>>("shape")?.map(|_| decode::word::<Shape>(row, "shape")).transpose()?,
+        state: state(row)?,
+    })
+}
+
+fn state(row: &Row) -> Result<ChangeState, sqlx::Error> {
+    let found = optional_night(row, "closed")?.unwrap_or_default();
+    let level_until = optional_night(row, "level_until")?.unwrap_or_default();
+    Ok(match row.try_get::<&str>("state")? {
+        "recovered" => ChangeState::Recovered { since: level_until, found },
+        "accepted" => ChangeState::Accepted { found },
+        "dismissed" => ChangeState::Dismissed { until: level_until, found },
+        "superseded" => ChangeState::Superseded { found },
+        // The table has no other word.
+        _ => ChangeState::Open,
+    })
+}
+
+/// The word of a state, and the night up to which its level held: what [`state`] reads back.
+pub(crate) fn words_of(state: ChangeState) -> (&'static str, Option<Night>) {
+    match state {
+        ChangeState::Open => ("open", None),
+        ChangeState::Recovered { since, .. } => ("recovered", Some(since)),
+        ChangeState::Accepted { .. } => ("accepted", None),
+        ChangeState::Dismissed { until, .. } => ("dismissed", Some(until)),
+        ChangeState::Superseded { .. } => ("superseded", None),
+    }
+}
+
+fn optional_night(row: &Row, column: &str) -> Result<Option<Night>, sqlx::Error> {
+    Ok(row.try_get::<Option<i64>>(column)?.map(|night| Night(i32::try_from(night).unwrap_or_default())))
+}
+
+fn night(row: &Row, column: &str) -> Result<Night, sqlx::Error> {
+    optional_night(row, column).map(Option::unwrap_or_default)
+}
+
+/// `regressed: 1912 -> 1815 (-5.1 %), recovered`
+fn mark(change: &Change) -> Mark {
+    let word = change.word();
+    let (before, after) = (format_digits(change.before, 4), format_digits(change.after, 4));
+    let mut text = format!("{word}: {before} -> {after}");
+    if let Some(effect) = change.effect {
+        let _ = write!(text, " ({:+.1} %)", 100.0 * effect.estimate);
+    }
+    if !change.is_open() {
+        let _ = write!(text, ", {}", words_of(change.state).0);
+    }
+    Mark { night: change.since.0.into(), kind: MarkKind::Change, text }
+}

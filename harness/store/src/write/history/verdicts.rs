@@ -1,0 +1,31 @@
+//! The verdicts that are stored, when history changes below them.
+
+use crate::sql::{Connection, query};
+use sqlx::Error;
+
+const METRICS: &str = "metric IN (SELECT m.id FROM metric m JOIN subject u ON u.id = m.subject WHERE u.system = $1)";
+
+/// History of a system is another from a night on: what was found since is found again by who judges next.
+pub(crate) async fn forget(connection: &mut Connection, system: &str, from: i64) -> Result<(), Error> {
+    let count = "INSERT INTO judged (system, night, revision) VALUES ($1, NULL, 1)
+        ON CONFLICT (system) DO UPDATE SET revision = judged.revision + 1 RETURNING night";
+    let judged: Option<i64> = query(count).bind(system.to_owned()).fetch_scalar(connection).await?;
+    if judged.is_none_or(|judged| judged < from) {
+        return Ok(());
+    }
+    let statements = [
+        "UPDATE judged SET night = $2 - 1 WHERE system = $1".to_owned(),
+        format!("DELETE FROM change WHERE {METRICS} AND opened >= $2"),
+        format!("UPDATE change SET state = 'open', closed = NULL, level_until = NULL WHERE {METRICS} AND closed >= $2"),
+    ];
+    for text in statements {
+        query(sqlx::AssertSqlSafe(text)).bind(system.to_owned()).bind(from).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// All of history is written again.
+pub(crate) async fn forget_all(connection: &mut Connection) -> Result<(), Error> {
+    query("DELETE FROM change").execute(connection).await?;
+    query("UPDATE judged SET night = NULL, revision = revision + 1").execute(connection).await.map(drop)
+}

@@ -1,0 +1,97 @@
+//! `muster night` over many nights: what was reported once is reported the same way later.
+
+use crate::sandbox::Sandbox;
+use serde_json::Value;
+use std::{collections::BTreeMap, fs};
+
+/// A year of three systems.
+fn a_year() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let made = sandbox.muster(&["results", "demo", "year.db", "--systems", "3", "--nights", "200", "--seed", "7"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    sandbox
+}
+
+/// The systems of `muster night --format json` with these arguments.
+fn night(sandbox: &Sandbox, database: &str, args: &[&str]) -> Vec<Value> {
+    let ended = sandbox.muster(&[&["night", "--format", "json", "--db", database], args].concat());
+    assert_eq!(ended.code, Some(0), "{args:?}\n{}", ended.stderr);
+    let text: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    text["systems"].as_array().or(text.as_array()).expect("systems").clone()
+}
+
+/// The changes that a night shows, by name.
+fn changes(systems: &[Value]) -> BTreeMap<String, Value> {
+    let metrics = systems.iter().filter_map(|system| system["metrics"].as_array()).flatten();
+    let named = metrics.filter_map(|metric| Some((metric["change"]["id"].as_str()?.to_owned(), metric["change"].clone())));
+    named.collect()
+}
+
+fn copy(sandbox: &Sandbox, name: &str) {
+    fs::copy(sandbox.path("year.db"), sandbox.path(name)).expect("a copy");
+}
+
+/// The last night of the year, and the night so many days before.
+fn date(sandbox: &Sandbox, before: i64) -> String {
+    let last = night(sandbox, "year.db", &[])[0]["night"].as_str().expect("a night").to_owned();
+    let days = muster_text::time::Date::parse(&last).expect("a date").days() - before;
+    muster_text::time::Date::of_days(days).to_string()
+}
+
+#[test]
+fn who_looks_every_night_and_who_looks_once_are_told_the_same() {
+    let sandbox = a_year();
+    for name in ["often.db", "once.db"] {
+        copy(&sandbox, name);
+    }
+    let mut reported = BTreeMap::new();
+    for before in [60, 45, 44, 43, 20, 3, 2, 1] {
+        reported.extend(changes(&night(&sandbox, "often.db", &["--night", &date(&sandbox, before)])));
+    }
+    let (often, once) = (night(&sandbox, "often.db", &[]), night(&sandbox, "once.db", &[]));
+    assert_eq!(often, once);
+    assert!(changes(&once).len() >= 2, "{:?}", changes(&once));
+    // An earlier night is still told as it was, and every change that had a name then still has it.
+    let earlier = date(&sandbox, 45);
+    assert_eq!(night(&sandbox, "often.db", &["--night", &earlier]), night(&sandbox, "once.db", &["--night", &earlier]));
+    assert!(reported.len() >= 2, "{reported:?}");
+    for (id, change) in &reported {
+        let why = sandbox.muster(&["night", "why", id, "--db", "often.db"]);
+        assert_eq!(why.code, Some(0), "{id}: {}", why.stderr);
+        assert!(
+            why.stdout.contains(&format!("when it was found, on {}", change["opened"].as_str().expect("a night"))),
+            "{}",
+            why.stdout
+        );
+    }
+}
+
+#[test]
+fn history_marks_what_the_night_has_found_and_maintenance_long_ago_changes_no_names() {
+    let sandbox = a_year();
+    copy(&sandbox, "plain.db");
+    let systems = night(&sandbox, "plain.db", &[]);
+    let shown = changes(&systems);
+    let of_system = |system: &Value| {
+        let metrics = system["metrics"].as_array().cloned().unwrap_or_default();
+        metrics.into_iter().find(|metric| metric["change"].is_object()).map(|metric| (system["system"].clone(), metric))
+    };
+    let (system, metric) = systems.iter().find_map(of_system).expect("a change");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let (case, variable) = (text(&metric["case"]), text(&metric["variable"]));
+    let args =
+        ["results", "history", &format!("^{case}$"), "--var", &variable, "--on", &text(&system), "--db", "plain.db", "--json"];
+    let told = sandbox.muster(&args);
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    let history: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let marks = history[0]["marks"].as_array().expect("marks").clone();
+    let is_change = |mark: &&Value| mark["kind"] == "change" && mark["night"] == metric["change"]["since"];
+    assert!(marks.iter().any(|mark| is_change(&mark)), "{marks:?} {metric}");
+    // Nights are judged again from there on, and the same is found.
+    let annotate =
+        ["results", "annotate", "--kind", "maintenance", "--from", &date(&sandbox, 190), "--until", &date(&sandbox, 190)];
+    let done = sandbox.muster(&[&annotate[..], &["--reason", "cables", "--db", "plain.db"]].concat());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let again = changes(&night(&sandbox, "plain.db", &[]));
+    assert_eq!(again.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>());
+}
