@@ -8,6 +8,7 @@ pub use arithmetic::{explain, why};
 pub use files::{json, junit, markdown};
 pub use lines::report;
 
+use crate::text::time;
 use muster_core::rules::perf::format_digits;
 use muster_judge::night::{Change, Metric, Night, NightVerdicts, Settings, System};
 
@@ -41,10 +42,10 @@ fn effect(change: &Change) -> String {
 /// `Tue 17 Nov (16-17)`: the night, and those that may be it.
 fn since(change: &Change) -> String {
     let (low, high) = change.since_interval;
-    let day = |night: Night| civil(night).strftime("%-d").to_string();
-    let date = |night: Night| civil(night).strftime("%-d %b").to_string();
-    let text = civil(change.since).strftime("%a %-d %b").to_string();
-    let month = |night: Night| (civil(night).year(), civil(night).month());
+    let day = |night: Night| time::evening(night, "%-d");
+    let date = |night: Night| time::evening(night, "%-d %b");
+    let text = time::evening(change.since, "%a %-d %b");
+    let month = |night: Night| time::evening(night, "%Y-%m");
     if low == high {
         text
     } else if month(low) == month(high) && month(low) == month(change.since) {
@@ -56,12 +57,7 @@ fn since(change: &Change) -> String {
 
 /// `Tue 17 Nov 2026`
 fn long_date(night: Night) -> String {
-    civil(night).strftime("%a %-d %b %Y").to_string()
-}
-
-fn civil(night: Night) -> jiff::civil::Date {
-    let days = jiff::Span::new().try_days(night.0);
-    days.and_then(|days| jiff::civil::date(1970, 1, 1).checked_add(days)).unwrap_or(jiff::civil::Date::ZERO)
+    time::evening(night, "%a %-d %b %Y")
 }
 
 /// `1 : 41000`

@@ -1,6 +1,7 @@
 //! Points in time as people and programs read them.
 
 use jiff::tz::TimeZone;
+use muster_judge::night::Night;
 use muster_text::time::Timestamp;
 
 /// `2026-01-05 07:03:12 +01:00`
@@ -11,6 +12,11 @@ pub fn local(at: Timestamp, zone: &TimeZone) -> String {
 /// `2026-01-05T06:03:12.000000Z`
 pub fn utc(at: Timestamp) -> String {
     written(at, &TimeZone::UTC, "%FT%T%.6fZ")
+}
+
+/// The date of the evening of a night.
+pub(crate) fn evening(night: Night, format: &str) -> String {
+    written(Timestamp(i64::from(night.0) * 86_400_000_000), &TimeZone::UTC, format)
 }
 
 fn written(at: Timestamp, zone: &TimeZone, format: &str) -> String {

@@ -26,6 +26,7 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_text::{time::Timestamp, words};
+use selected::IN_LIST;
 use sqlx::AssertSqlSafe;
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
@@ -156,6 +157,37 @@ impl Reader {
                 matches: rows.into_iter().map(|row| row.session.id).collect(),
             }),
         }
+    }
+
+    /// The sessions of these whole ids that the database knows, in the order of the ids.
+    pub async fn sessions_of(&self, ids: &[SessionId], alive: Alive<'_>) -> Result<Vec<SessionRow>, StoreError> {
+        let mut rows = HashMap::new();
+        for part in ids.chunks(IN_LIST) {
+            let text: Arc<str> = format!("SELECT * FROM session WHERE id IN ({})", places(part.len())).into();
+            let statement = || with_ids(query(AssertSqlSafe(Arc::clone(&text))), part);
+            rows.extend(self.session_rows(statement, alive).await?.into_iter().map(|row| (row.session.id.clone(), row)));
+        }
+        Ok(ids.iter().filter_map(|id| rows.remove(id)).collect())
+    }
+
+    /// Every finished attempt of these sessions, without its figures: for counts. With a few questions, however many there are.
+    pub async fn outcomes_of(&self, ids: &[SessionId]) -> Result<HashMap<SessionId, Vec<CaseResult>>, StoreError> {
+        let mut all: HashMap<SessionId, Vec<CaseResult>> = HashMap::new();
+        for part in ids.chunks(IN_LIST) {
+            let text: Arc<str> = format!(
+                r#"SELECT s.id AS of_session, a.*, c.display, c.check_name, c.hash, c.system, c.partition, c.environ, c.hidden,
+                c.about FROM session s JOIN "case" c ON c.session = s.number JOIN attempt a ON a."case" = c.id
+                WHERE s.id IN ({}) ORDER BY a.id"#,
+                places(part.len())
+            )
+            .into();
+            let statement = || with_ids(query(AssertSqlSafe(Arc::clone(&text))), part);
+            let decode = |row: &Row| Ok((SessionId(row.try_get("of_session")?), decode::attempt(row, &self.secrets)?.1));
+            for (session, result) in self.all("results", statement, decode).await? {
+                all.entry(session).or_default().push(result);
+            }
+        }
+        Ok(all)
     }
 
     /// The session of this whole id; `None`: the database does not know it.
@@ -301,6 +333,15 @@ impl Reader {
             connection.reopen(&self.database).await?;
         }
     }
+}
+
+/// `$1, $2`
+fn places(count: usize) -> String {
+    (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
+}
+
+fn with_ids(statement: Statement, ids: &[SessionId]) -> Statement {
+    ids.iter().fold(statement, |statement, id| statement.bind(id.0.clone()))
 }
 
 /// The states of the cases of a session since a change.

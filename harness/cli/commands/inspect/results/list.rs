@@ -34,12 +34,13 @@ fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal:
     let sessions = runtime::build()?.block_on(async {
         let asked = Asked::open(cli).await?;
         let rows = selected(cli, &asked, selection, only, terminal).await?;
-        let mut sessions = Vec::new();
-        for row in rows {
-            let results = asked.reader.results(&row.session.id).await?;
-            sessions.push((row, results));
-        }
-        anyhow::Ok(sessions)
+        let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
+        let mut results = asked.reader.outcomes_of(&ids).await?;
+        let with_results = |row: SessionRow| {
+            let results = results.remove(&row.session.id).unwrap_or_default();
+            (row, results)
+        };
+        anyhow::Ok(rows.into_iter().map(with_results).collect::<Vec<_>>())
     })?;
     let listed: Vec<ListedSession<'_>> = sessions
         .iter()
@@ -74,10 +75,8 @@ async fn selected(
     only: (u32, &[String]),
     terminal: Terminal,
 ) -> anyhow::Result<Vec<SessionRow>> {
-    let mut rows = Vec::new();
-    for one in chosen(asked, selection, only).await? {
-        rows.extend(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
-    }
+    let ids: Vec<_> = chosen(asked, selection, only).await?.into_iter().map(|one| one.session.id).collect();
+    let mut rows = asked.reader.sessions_of(&ids, &owner::is_alive).await?;
     resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
     Ok(rows)
 }
