@@ -14,11 +14,13 @@ use std::{
 };
 use tokio::time::timeout;
 
-/// For all questions but those that need their answers.
-const FIRST: Duration = Duration::from_secs(6);
+/// For the credentials, for what needs nothing but them, and for what needs the answers to that.
+const CREDENTIALS: Duration = Duration::from_secs(3);
+const FIRST: Duration = Duration::from_secs(4);
+const SECOND: Duration = Duration::from_secs(2);
 
-/// For what needs them.
-const SECOND: Duration = Duration::from_secs(3);
+/// The trait allows so many seconds.
+const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs() < 10);
 
 /// More differ in nothing that is checked.
 const MOST_TRIALS: usize = 32;
@@ -52,7 +54,7 @@ impl Facts {
     ) -> Self {
         let mut facts = Self { region: cloud.place().region.clone(), ..Self::default() };
         // Who has no credentials can ask nothing.
-        facts.credentials = timeout(FIRST, cloud.credentials_end()).await.ok();
+        facts.credentials = timeout(CREDENTIALS, cloud.credentials_end()).await.ok();
         if !matches!(facts.credentials, Some(Ok(_))) {
             return facts;
         }
