@@ -71,8 +71,8 @@ retry() {
 now() { date +%s; }
 
 status() { # STATE EXIT
-  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
-    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$1" "$2" "$started" "$(size)" "$outputs" "$(now)" >status
+  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","key":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
+    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$(size)" "$outputs" "$(now)" >status
   put status status
 }
 size() { wc -c <log | tr -d ' '; }
@@ -129,7 +129,7 @@ send_outputs() {
   retry 5 put outputs outputs && outputs=sent
 }
 
-rank=0 instance='' ip='' type='' zone='' started=null segment=0 sent=0 outputs=none
+rank=0 instance='' ip='' type='' zone='' key='' started=null segment=0 sent=0 outputs=none
 kernel=$(uname -r)
 microcode=$(sed -n 's/^microcode[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 : >>log
@@ -188,8 +188,55 @@ fetch_data() {
 }
 if ! fetch_data; then finish failed 125; fi
 
+# Several instances log in to each other with a server of their own: the image's is left alone. Each makes one pair of keys, as a
+# host and as a user. The private one never leaves it; the public ones go with the status, and come to all with `go`.
+serve_logins() {
+  sshd=$(PATH=$PATH:/usr/local/sbin:/usr/sbin && find_program sshd) && find_program ssh >/dev/null && find_program ssh-keygen >/dev/null || return 1
+  [ -e key ] || ssh-keygen -q -t ed25519 -N '' -C '' -f key || return 1
+  mkdir -p /run/sshd
+  cat >sshd_config <<CONFIG
+Port 2222
+ListenAddress $ip
+HostKey $root/key
+AuthorizedKeysFile $root/authorized_keys
+AuthenticationMethods publickey
+PermitRootLogin prohibit-password
+StrictModes no
+UsePAM yes
+PidFile $root/sshd.pid
+CONFIG
+  cat >rfm-ssh <<CLIENT
+#!/bin/sh
+exec ssh -F /dev/null -l root -p 2222 -i $root/key -o IdentitiesOnly=yes -o BatchMode=yes -o ConnectTimeout=10 -o LogLevel=ERROR \\
+  -o StrictHostKeyChecking=yes -o UserKnownHostsFile=$root/known_hosts -o GlobalKnownHostsFile=/dev/null "\$@"
+CLIENT
+  chmod 755 rfm-ssh
+  "$sshd" -f "$root/sshd_config" -E "$root/sshd.log"
+}
+# Slots of an instance: its GPUs, or else its physical cores.
+slots() {
+  gpus=$(nvidia-smi -L 2>/dev/null | wc -l | tr -d ' ')
+  if [ "$gpus" -gt 0 ]; then echo "$gpus" && return; fi
+  awk -F: '/^physical id/ { socket = $2 } /^core id/ && !seen[socket, $2]++ { cores++ } /^processor/ { threads++ }
+    END { print cores ? cores : threads ? threads : 1 }' /proc/cpuinfo
+}
+# All let the first in before it may begin. Whom it does not reach is named.
+reach() {
+  while read -r host _; do
+    until ./rfm-ssh "$host" true </dev/null 2>unreached; do
+      if [ "$(now)" -ge "$deadline" ] || stopped; then
+        sed "s/^/$host does not let the first instance in: /" unreached >>log
+        return 1
+      fi
+      sleep 1
+    done
+  done <go
+}
+
 # All begin when all are there; rank 0 alone runs the script, and what it is told says where the others are.
 if [ "$nodes" -gt 1 ]; then
+  # Without a server for logins, a script that starts nothing elsewhere still runs.
+  if serve_logins; then key=$(awk '{ print $1, $2 }' key.pub); else echo 'no logins between the instances: sshd did not start'; fi
   retry 5 status ready null
   deadline=$(($(now) + 900))
   until get go 2>/dev/null; do
@@ -197,6 +244,9 @@ if [ "$nodes" -gt 1 ]; then
     [ "$(now)" -lt "$deadline" ] || finish failed 125
     sleep "$flush"
   done
+  awk -v slots="$(slots)" '{ print $1 " slots=" slots }' go >hostfile
+  awk 'NF > 2 { print "[" $1 "]:2222 " $2 " " $3 }' go >known_hosts
+  awk 'NR == 1 && NF > 2 { print $2, $3 }' go >authorized_keys
   if [ "$rank" -ne 0 ]; then
     until stopped; do
       interrupted && finish interrupted 125
@@ -204,8 +254,16 @@ if [ "$nodes" -gt 1 ]; then
     done
     finish 'done' 0
   fi
-  RFM_HOSTFILE=$root/go RFM_NODES=$nodes
+  RFM_HOSTFILE=$root/hostfile RFM_NODES=$nodes
   export RFM_HOSTFILE RFM_NODES
+  if [ "$(awk 'END { print NR }' known_hosts)" -eq "$nodes" ]; then
+    reach || finish failed 125
+    RFM_SSH=$root/rfm-ssh
+    export RFM_SSH OMPI_MCA_plm_rsh_agent="$RFM_SSH" PRTE_MCA_plm_ssh_agent="$RFM_SSH" HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC="$RFM_SSH"
+    export OMPI_MCA_orte_default_hostfile="$RFM_HOSTFILE" PRTE_MCA_prte_default_hostfile="$RFM_HOSTFILE" HYDRA_HOST_FILE="$RFM_HOSTFILE"
+    # The script runs as root, on instances that end with it.
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  fi
 fi
 
 # A second between what is there and what the script makes: not every `find` knows smaller times.

@@ -78,6 +78,9 @@ pub(crate) struct Said {
     pub exit: Option<i32>,
     #[serde(default)]
     pub ip: String,
+    /// The public key with which it is a host, and a user of the others. Empty: it lets nobody in.
+    #[serde(default)]
+    pub key: String,
     #[serde(default, rename = "type")]
     pub instance_type: String,
     #[serde(default)]
@@ -88,6 +91,13 @@ pub(crate) struct Said {
     #[serde(default)]
     pub log_bytes: u64,
     pub t: i64,
+}
+
+impl Said {
+    /// Its line of the object `go`.
+    fn host(&self) -> String {
+        format!("{}\n", format!("{} {}", self.ip, self.key).trim_end())
+    }
 }
 
 /// What an agent does.
@@ -298,7 +308,7 @@ fn waiting(
     let count = |phase| members.iter().filter(|member| member.phase() == Some(phase)).count();
     let (all, ready) = (launched.instances as usize, count(Phase::Ready));
     if ready == all && all > 1 && !has_go {
-        let addresses = members.iter().filter_map(|member| member.said.as_ref()).map(|said| format!("{}\n", said.ip));
+        let addresses = members.iter().filter_map(|member| member.said.as_ref()).map(Said::host);
         acts.push(Act::Go(addresses.collect()));
     }
     if now.since(launched.at) > launched.boot + READY_WITHIN && ready < all && all > 1 {
