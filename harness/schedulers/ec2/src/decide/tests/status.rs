@@ -15,7 +15,17 @@ fn launched(instances: u32) -> Launched {
 #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
 fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
     let (instance_type, zone) = ("c7i.large".to_owned(), "eu-west-1a".to_owned());
-    Some(Said { state, exit, ip: "10.0.0.1".into(), instance_type, zone, started: exit.map(|_| 1100), log_bytes: 4, t: 1200 })
+    Some(Said {
+        state,
+        exit,
+        ip: "10.0.0.1".into(),
+        key: String::new(),
+        instance_type,
+        zone,
+        started: exit.map(|_| 1100),
+        log_bytes: 4,
+        t: 1200,
+    })
 }
 
 fn member(rank: u32, state: State, said: Option<Said>) -> Member {
@@ -134,6 +144,13 @@ fn what_is_written_already_is_not_written_again() {
     let look = |members: &[Member], written| step(&launched(2), members, written, Timestamp::of_seconds(1060)).acts;
     assert_eq!(look(&ready, (false, false)), [Act::Go("10.0.0.10\n10.0.0.11\n".into())]);
     assert_eq!(look(&ready, (true, false)), []);
+    let with_key = |one: &Member| {
+        let key = format!("ssh-ed25519 AAAA{}", one.rank);
+        Member { said: one.said.clone().map(|said| Said { key, ..said }), ..one.clone() }
+    };
+    let ready: Vec<Member> = ready.iter().map(with_key).collect();
+    let hosts = "10.0.0.10 ssh-ed25519 AAAA0\n10.0.0.11 ssh-ed25519 AAAA1\n";
+    assert_eq!(look(&ready, (false, false)), [Act::Go(hosts.into())], "public keys come to all");
     let done = [member(0, State::Running, said(Phase::Done, Some(0))), ready[1].clone()];
     assert_eq!(look(&done, (true, false)), [Act::Stop]);
     assert_eq!(look(&done, (true, true)), []);
