@@ -211,7 +211,15 @@ exec ssh -F /dev/null -l root -p 2222 -i $root/key -o IdentitiesOnly=yes -o Batc
   -o StrictHostKeyChecking=yes -o UserKnownHostsFile=$root/known_hosts -o GlobalKnownHostsFile=/dev/null "\$@"
 CLIENT
   chmod 755 rfm-ssh
-  "$sshd" -f "$root/sshd_config" -E "$root/sshd.log"
+  rm -f sshd.pid
+  "$sshd" -f "$root/sshd_config" -E "$root/sshd.log" || return 1
+  # It goes on in the background before it knows whether it can have the port.
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ ! -s sshd.pid ] || return 0
+    case $(cat sshd.log) in *'Cannot bind'*) return 1 ;; esac
+    sleep 1
+  done
+  return 1
 }
 # Slots of an instance: its GPUs, or else its physical cores.
 slots() {
