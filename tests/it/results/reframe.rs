@@ -104,7 +104,10 @@ fn reframes_report_and_database_become_sessions_once() {
 #[test]
 fn what_is_exported_is_imported_again() {
     let sandbox = forty_nights();
+    let digest = r#"UPDATE "case" SET about = replace(about, '"num_tasks":1', '"num_tasks":1,"check_hash":"c1"')"#;
+    muster_test_database::create(&sandbox.path("r.db"), digest).expect("digests of checks");
     let exported = asked(&sandbox, &["export", "json", "2026-11-20..2026-11-24"], 0);
+    assert_eq!(exported.matches(r#""check_hash": "c1""#).count(), 30, "figures of another check stay apart");
     sandbox.write("export.json", &exported);
     empty(&sandbox, "copy.db");
     let copied = sandbox.muster(&["results", "import", "export.json", "--db", "copy.db"]);

@@ -113,6 +113,11 @@ struct Case<'a> {
     parameters: Value,
     scheduler: &'a str,
     num_tasks: u32,
+    /// Empty: not known, or no manifest.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    check_hash: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    manifest_hash: &'a str,
     identifier: Option<&'a Identifier>,
     hidden: &'a str,
     attempt: u32,
@@ -157,6 +162,8 @@ fn case(case: &CaseResult) -> Case<'_> {
         parameters: map(&about.parameters),
         scheduler: &about.scheduler,
         num_tasks: about.num_tasks,
+        check_hash: &about.check_hash,
+        manifest_hash: &about.manifest_hash,
         identifier: case.identifier.as_ref(),
         hidden: &name.hidden,
         attempt: case.attempt,

@@ -53,6 +53,10 @@ struct Case {
     parameters: serde_json::Map<String, Value>,
     scheduler: String,
     num_tasks: u32,
+    #[serde(default)]
+    check_hash: String,
+    #[serde(default)]
+    manifest_hash: String,
     identifier: Option<Identifier>,
     #[serde(default)]
     hidden: String,
@@ -177,6 +181,8 @@ fn case(case: Case) -> Result<CaseResult, String> {
             parameters: texts(case.parameters),
             scheduler: case.scheduler.into(),
             num_tasks: case.num_tasks,
+            check_hash: case.check_hash,
+            manifest_hash: case.manifest_hash,
             ..About::default()
         },
         outcome: variant(&case.outcome.word, case.outcome.detail).map_err(|why| format!("{of}: {why}"))?,
