@@ -20,13 +20,13 @@ impl Upkeep {
         if let Some(known) = aliases.new_name(old) {
             return Err(StoreError::Alias { old: old.to_owned(), why: format!("has an alias already: `{known}`") });
         }
-        if aliases.is_circle(old, new) {
+        let subjects = self.names("SELECT DISTINCT name FROM subject").await?;
+        if aliases.is_circle(old, new, &subjects) {
             return Err(StoreError::Alias {
                 old: old.to_owned(),
                 why: format!("cannot become `{new}`, which is another name of it"),
             });
         }
-        let subjects = self.names("SELECT DISTINCT name FROM subject").await?;
         let alone = Aliases::of(vec![(old.to_owned(), new.to_owned())]);
         let renamed = subjects.iter().filter(|name| alone.canonical(name) != **name).count();
         if renamed == 0 {

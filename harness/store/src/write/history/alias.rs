@@ -30,12 +30,17 @@ impl Aliases {
         self.0.iter().find(|(known, _)| known == old).map(|(_, new)| new.as_str())
     }
 
-    /// Whether another alias would lead in a circle.
-    pub(crate) fn is_circle(&self, old: &str, new: &str) -> bool {
+    /// Whether another alias would lead in a circle: for its own names, for those of other aliases, or for one of these cases.
+    pub(crate) fn is_circle(&self, old: &str, new: &str, cases: &[String]) -> bool {
         let with = Self([self.0.clone(), vec![(old.to_owned(), new.to_owned())]].concat());
-        let mut name = old.to_owned();
-        for _ in 0..=with.0.len() {
-            match with.0.iter().find_map(|(old, new)| renamed(&name, old, new)) {
+        let aliased = with.0.iter().flat_map(|(old, new)| [old.as_str(), new.as_str()]);
+        aliased.chain(cases.iter().map(String::as_str)).any(|name| with.leads_in_a_circle(name))
+    }
+
+    fn leads_in_a_circle(&self, name: &str) -> bool {
+        let mut name = name.to_owned();
+        for _ in 0..=self.0.len() {
+            match self.0.iter().find_map(|(old, new)| renamed(&name, old, new)) {
                 None => return false,
                 Some(next) if next == name => return true,
                 Some(next) => name = next,
@@ -113,9 +118,14 @@ mod tests {
     #[test]
     fn a_circle_is_found_and_followed_by_nobody_for_ever() {
         let none = aliases(&[("a", "b"), ("b", "c")]);
-        assert!(!none.is_circle("c", "d"));
-        assert!(none.is_circle("c", "a"));
-        assert!(none.is_circle("x", "x"));
+        assert!(!none.is_circle("c", "d", &[]));
+        assert!(none.is_circle("c", "a", &[]));
+        assert!(none.is_circle("x", "x", &[]));
+        // A case that is renamed one way, and its check the other way.
+        let case = aliases(&[("b %x=1", "a %x=1")]);
+        assert!(case.is_circle("a", "b", &[]));
+        let parameter = aliases(&[("a %y", "b %x")]);
+        assert!(parameter.is_circle("b %x", "a %y", &["b %x=1".to_owned()]));
         aliases(&[("a", "b"), ("b", "a")]).canonical("a");
     }
 }
