@@ -1,6 +1,6 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
-use crate::args::is_dash;
+use crate::args::{Files, is_dash};
 use anyhow::{anyhow, bail};
 use muster_check::{
     cases::check::hash_of_site,
@@ -10,7 +10,7 @@ use muster_check::{
 use muster_core::{job::descriptor::Schedulers, night::NightRules};
 use muster_host::files as host_files;
 use muster_text::{
-    diagnostic::{Diagnostic, FileId, Sources},
+    diagnostic::{self, Diagnostic, FileId, Severity, Sources},
     yaml::{self, Node},
 };
 use std::{
@@ -193,6 +193,18 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
         }
     }
     sites.diagnostics.extend(site_file::duplicates(&sites.systems));
+    Ok(sites)
+}
+
+/// The same for a command that only looks things up there.
+///
+/// # Errors
+/// Every mistake in these files, too: the command would go on with defaults that nobody has chosen.
+pub fn sound_sites(files: &Files, color: bool) -> anyhow::Result<Sites> {
+    let sites = sites(&files.config_file, &files.checkpath, &files.schedulers)?;
+    if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+        bail!("{}", diagnostic::render(&sites.diagnostics, &sites.sources, color));
+    }
     Ok(sites)
 }
 

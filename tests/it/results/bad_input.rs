@@ -68,3 +68,17 @@ fn a_database_that_cannot_be_read_is_one_sentence_for_every_question() {
     }
     assert_snapshot!(text);
 }
+
+#[test]
+fn a_mistake_in_a_site_file_ends_a_command_that_needs_its_nights() {
+    let sandbox = forty_nights();
+    sandbox.write("negative.yaml", "name: eidf\npartitions: []\nenvironments: []\nnights: { false_alarms: -1 }\n");
+    sandbox.write("broken.yaml", "name: [eidf\n");
+    for site in ["negative.yaml", "broken.yaml"] {
+        for command in [&["night"][..], &["night", "explain", "triad"], &["results", "rebuild"]] {
+            let refused = sandbox.muster(&[command, &["-C", site, "--db", "r.db"]].concat());
+            assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{command:?} {site}: {}", refused.stderr);
+            assert!(refused.stderr.contains(site), "{command:?}: {}", refused.stderr);
+        }
+    }
+}

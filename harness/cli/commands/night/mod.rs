@@ -36,7 +36,7 @@ pub fn night(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<
 }
 
 fn verdicts(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged(cli, args.night.as_deref())?;
+    let judged = judged(cli, args.night.as_deref(), terminal)?;
     let nights: Vec<SystemNight<'_>> = judged.iter().map(JudgedSystem::shown).collect();
     match args.format {
         NightFormat::Table => terminal.print(&night::report(&nights, &terminal.screen())),
@@ -71,7 +71,7 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let id = chosen::change(change)?;
-    let settings = SiteSettings::read(cli)?;
+    let settings = SiteSettings::read(cli, terminal)?;
     let (judged, facts) = runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let systems = chosen::systems(&reader, cli.files.system.as_deref(), None).await?;
@@ -92,7 +92,7 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
 }
 
 fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged(cli, night)?;
+    let judged = judged(cli, night, terminal)?;
     let (system, place) = chosen::metric(&judged, metric)?;
     let of = judged.get(system).context("the system of the metric")?;
     let explanation = explain(&of.system, place, &of.verdicts.family, of.verdicts.night);
@@ -101,9 +101,9 @@ fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Termi
 }
 
 /// The systems that are asked for, judged.
-fn judged(cli: &Cli, night: Option<&str>) -> anyhow::Result<Vec<JudgedSystem>> {
+fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedSystem>> {
     let night = night.map(chosen::night).transpose()?;
-    let settings = SiteSettings::read(cli)?;
+    let settings = SiteSettings::read(cli, terminal)?;
     runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let mut judged = Vec::new();
@@ -118,8 +118,8 @@ fn judged(cli: &Cli, night: Option<&str>) -> anyhow::Result<Vec<JudgedSystem>> {
 struct SiteSettings(Sites);
 
 impl SiteSettings {
-    fn read(cli: &Cli) -> anyhow::Result<Self> {
-        files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers).map(Self)
+    fn read(cli: &Cli, terminal: Terminal) -> anyhow::Result<Self> {
+        files::sound_sites(&cli.files, terminal.color).map(Self)
     }
 
     fn of(&self, system: &str) -> Settings {

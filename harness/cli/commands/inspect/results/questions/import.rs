@@ -42,7 +42,7 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
     for path in &args.files {
         runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("read {}", path.display()))?;
     }
-    let sites = files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers)?;
+    let sites = files::sound_sites(&cli.files, terminal.color)?;
     let default = NightRules::default();
     let store = database::open(cli, &Places::of(cli), &runtime, terminal)?;
     let mut imported = Imported::default();

@@ -9,7 +9,7 @@ use std::{
 };
 
 pub fn rebuild(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
-    let sites = files::sites(&cli.files.config_file, &cli.files.checkpath, &cli.files.schedulers)?;
+    let sites = files::sound_sites(&cli.files, terminal.color)?;
     let known: BTreeMap<&str, &NightRules> = sites.systems.iter().map(|system| (system.name.as_str(), &system.nights)).collect();
     let unknown = Mutex::new(BTreeSet::new());
     let rules = |system: &str| {
