@@ -108,13 +108,14 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     sandbox.write("notes.txt", "mine");
     let before = std::fs::read(database(&sandbox)).expect("the database");
     let from = ["--from", "2026-11-17", "--reason", "why"];
-    let rows: [&[&str]; 11] = [
+    let rows: [&[&str]; 12] = [
         &["alias", "sped", "rate"],
         &["alias", "speed", " "],
         &["annotate", "--from", "17.11.2026", "--reason", "why"],
         &[&["annotate", "sped"], &from[..]].concat(),
         &[&["annotate", "--until", "2026-11-16"], &from[..]].concat(),
         &["annotate", "--from", "2026-11-17", "--reason", ""],
+        &[&["annotate", "--kind", "maintenance", "--node", "n1"], &from[..]].concat(),
         &["delete", "20200101"],
         &["prune", "--keep", "soon"],
         &["backup", "notes.txt"],
@@ -129,6 +130,7 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     error: no check or case in the results database [FOLDER]/state/muster/results.db is called `sped`: did you mean `speed`?
     error: --until 2026-11-16 is before --from 2026-11-17
     error: --reason is empty: write why, in one sentence
+    error: --node and --session are for --kind note: verdicts are about the figures of whole nights
     error: no session begins with `20200101`
     error: invalid value 'soon' for '--keep <DURATION>': `soon` is not a duration: write 1d2h3m4s, any part may be left out, or a number of seconds
     error: no backup to notes.txt: a file is there that is no results database

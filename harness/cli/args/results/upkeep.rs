@@ -33,10 +33,10 @@ pub struct AnnotateArgs {
     /// The performance variable [default: all]
     #[arg(long, value_name = "NAME")]
     pub variable: Option<String>,
-    /// The node [default: all]
+    /// The node [default: all; only of a note]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// The session, or an unambiguous beginning of it [default: all]
+    /// The session, or an unambiguous beginning of it [default: all; only of a note]
     #[arg(long, value_name = "SESSION")]
     pub session: Option<String>,
 }

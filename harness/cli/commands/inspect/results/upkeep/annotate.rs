@@ -7,7 +7,7 @@ use crate::{
     terminal::Terminal,
     wiring::database,
 };
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use muster_host::{account, clock};
 use muster_session::runtime;
 use muster_store::{Annotation, Kind, Reader};
@@ -17,6 +17,11 @@ pub fn annotate(cli: &Cli, args: &AnnotateArgs, terminal: Terminal) -> anyhow::R
     if until < args.from {
         bail!("--until {until} is before --from {}", args.from);
     }
+    let is_narrow = args.node.is_some() || args.session.is_some();
+    ensure!(
+        args.kind == AnnotationKind::Note || !is_narrow,
+        "--node and --session are for --kind note: verdicts are about the figures of whole nights"
+    );
     if args.reason.trim().is_empty() {
         bail!("--reason is empty: write why, in one sentence");
     }
