@@ -91,6 +91,17 @@ fn references_are_suggested_from_what_passed() {
     let sandbox = forty_nights();
     let period = ["--period", "2026-10-01..2026-11-24"];
     assert_snapshot!(asked(&sandbox, &[&["suggest-references"], &period[..]].concat(), 0));
+    // A case that failed before it passed did not pass at once.
+    std::fs::copy(sandbox.path("r.db"), sandbox.path("copy.db")).expect("the database");
+    let failed = "UPDATE attempt SET outcome = 'fail', reason = 'sanity' WHERE id = (SELECT a.id FROM attempt a
+        JOIN \"case\" c ON c.id = a.\"case\" WHERE c.display = 'triad %size=1G' ORDER BY a.id DESC LIMIT 1)";
+    muster_test_database::create(&sandbox.path("copy.db"), failed).expect("a failure");
+    let of = |database: &str| {
+        let arguments =
+            ["results", "suggest-references", "triad %size=1G", "--period", "2026-10-01..2026-11-24", "--db", database];
+        sandbox.muster(&arguments).stdout
+    };
+    assert!(of("r.db").contains("# 40 runs") && of("copy.db").contains("# 39 runs"), "{}{}", of("r.db"), of("copy.db"));
     let written = asked(&sandbox, &[&["suggest-references", "triad", "--write", "refs.yaml"], &period[..]].concat(), 0);
     assert_eq!(written, "wrote refs.yaml: a check reads its part with `reference: refs.yaml#CHECK`\n");
     sandbox.write(

@@ -163,9 +163,8 @@ pub(super) fn cases_text(sessions: &[Selected], with_about: bool, which: Which) 
     format!(r#"SELECT c.id, {about} AS about FROM "case" c WHERE c.session IN ({sessions}) {condition}"#)
 }
 
-/// A case none of whose attempts was measured and missed: the figure is not that of a failure.
-const NONE_FAILED: &str = r#"AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a."case" = c.id
-    AND (a.outcome IN ('xfail', 'xpass') OR (a.outcome = 'fail' AND a.reason = 'performance')))"#;
+/// A case all of whose attempts passed.
+const NONE_FAILED: &str = r#"AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a."case" = c.id AND a.outcome <> 'pass')"#;
 
 /// `None`: its value is no number.
 fn run(row: &Row) -> Result<Option<(i64, i64, Run)>, sqlx::Error> {

@@ -3,6 +3,7 @@
 use super::{are_placed, filters};
 use crate::{
     args::{Cli, SuggestArgs},
+    inputs,
     terminal::Terminal,
     wiring::asked::Asked,
 };
@@ -16,12 +17,12 @@ use muster_core::{
         spec::Selection,
     },
 };
-use muster_host::files;
+use muster_host::{files, replace};
 use muster_judge::suggest::{SuggestSettings, suggest as suggested_reference};
 use muster_report::suggested::{self, Basis, HEAD};
 use muster_session::runtime;
 use muster_store::{Parameters, Which};
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Result<u8> {
     ensure!(args.lower < args.upper, "the lower percentile ({}) is not below the upper one ({})", args.lower, args.upper);
@@ -65,7 +66,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
 
 /// A file of suggestions may be written again, no other one.
 fn may_write(path: &Path) -> anyhow::Result<()> {
-    match fs::read_to_string(path) {
+    replace::regular(path).with_context(|| format!("write {}", path.display()))?;
+    match inputs::files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
         Ok(text) => {
