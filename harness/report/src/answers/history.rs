@@ -22,6 +22,7 @@ use muster_core::{
     },
     rules::perf::format_digits,
 };
+use muster_judge::stats::location::median;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -190,10 +191,9 @@ fn grid(history: &History, rows: Rows, (first, last): (NightNumber, NightNumber)
             }
         }
     }
-    for (column, mut values) in of_column {
-        values.sort_by(f64::total_cmp);
-        if let Some(median) = values.get(values.len() / 2).filter(|_| values.len() > 1) {
-            put(rows.of(*median), column, Cell::Median);
+    for (column, values) in of_column {
+        if let Some(median) = median(&values).filter(|_| values.len() > 1) {
+            put(rows.of(median), column, Cell::Median);
         }
     }
     grid
@@ -267,14 +267,13 @@ fn lines(histories: &[History], signs: &Signs, screen: &Screen) -> String {
             .filter(|point| !point.is_left_out)
             .filter_map(|point| Some((point.night, point.value?)))
             .collect();
-        let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-        sorted.sort_by(f64::total_cmp);
-        let shown = |value: Option<&f64>| value.map_or_else(|| "-".to_owned(), |value| number(*value));
+        let all: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         vec![
             format!("{}  {}", case_of(&history.metric), one_line(&history.metric.label())),
-            sorted.len().to_string(),
-            shown(sorted.get(sorted.len() / 2)),
-            shown(values.last().map(|(_, value)| value)),
+            all.len().to_string(),
+            shown(median(&all)),
+            shown(all.last().copied()),
             one_line(&history.unit).into_owned(),
             course(&values, signs),
         ]
@@ -303,9 +302,8 @@ fn course(values: &[(NightNumber, f64)], signs: &Signs) -> String {
             part.push(*value);
         }
     }
-    let sign = |mut part: Vec<f64>| {
-        part.sort_by(f64::total_cmp);
-        let row = part.get(part.len() / 2).and_then(|median| rows.of(*median));
+    let sign = |part: Vec<f64>| {
+        let row = median(&part).and_then(|median| rows.of(median));
         row.and_then(|row| signs.heights.get(signs.heights.len() - 1 - row)).copied().unwrap_or(' ')
     };
     let text: String = parts.into_iter().map(sign).collect();

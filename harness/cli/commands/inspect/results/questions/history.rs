@@ -20,6 +20,7 @@ use muster_core::{
 use muster_report::history::{self, CHARTS};
 use muster_session::runtime;
 use muster_store::KnownMetric;
+use muster_text::unit::Conversion;
 use std::collections::BTreeSet;
 
 /// So many histories are read at most: what is printed is a line each.
@@ -46,7 +47,7 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
             points.retain(|point| ids.contains(point.session.as_str()));
             if !points.is_empty() {
                 let changes = asked.reader.change_marks(&metric).await?;
-                histories.push(of_points(metric, points, changes, &remarks));
+                histories.extend(of_points(&metric, points, &changes, &remarks));
             }
         }
         ensure!(!histories.is_empty(), "`{}` has no figure in `{selection}`", args.case);
@@ -81,11 +82,40 @@ fn of_variable(metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<
     Ok(meant)
 }
 
-fn of_points(known: KnownMetric, mut points: Vec<Point>, changes: Vec<Mark>, remarks: &[Remark]) -> History {
-    let KnownMetric { metric, unit, direction, .. } = known;
+/// A history of each kind of unit: a chart has one axis. The last unit of the metric comes first.
+fn of_points(known: &KnownMetric, points: Vec<Point>, changes: &[Mark], remarks: &[Remark]) -> Vec<History> {
+    let by_unit = by_unit(points, &known.unit);
+    by_unit.into_iter().map(|(unit, points)| of_unit(known, (unit, points), changes, remarks)).collect()
+}
+
+/// Points with values in a unit, and the unit. Those that measure something else are a group of their own.
+fn by_unit(points: Vec<Point>, unit: &str) -> Vec<(String, Vec<Point>)> {
+    let mut groups = vec![(unit.to_owned(), Vec::new())];
+    for mut point in points {
+        let own = point.basis.unit.clone();
+        let found = groups.iter_mut().find_map(|group| Some((Conversion::between(&own, &group.0)?, group)));
+        let Some((conversion, (_, points))) = found else {
+            groups.push((own, vec![point]));
+            continue;
+        };
+        let converted = |value: f64| conversion.apply(value);
+        point.value = point.value.map(converted);
+        point.bounds = point.bounds.map(|Bounds { reference, lower, upper }| Bounds {
+            reference: converted(reference),
+            lower: lower.map(converted),
+            upper: upper.map(converted),
+        });
+        points.push(point);
+    }
+    groups.retain(|(_, points)| !points.is_empty());
+    groups
+}
+
+fn of_unit(known: &KnownMetric, (unit, mut points): (String, Vec<Point>), changes: &[Mark], remarks: &[Remark]) -> History {
+    let metric = known.metric.clone();
     let (first, last) = (points.first().map_or(0, |point| point.night), points.last().map_or(0, |point| point.night));
     let mut marks = marks(&points);
-    marks.extend(changes.into_iter().filter(|mark| (first..=last).contains(&mark.night)));
+    marks.extend(changes.iter().filter(|mark| (first..=last).contains(&mark.night)).cloned());
     for remark in remarks.iter().filter(|remark| remark.is_about(&metric)) {
         for point in points.iter_mut().filter(|point| remark.covers(point.night)) {
             point.is_left_out |= remark.kind == RemarkKind::Maintenance;
@@ -96,7 +126,8 @@ fn of_points(known: KnownMetric, mut points: Vec<Point>, changes: Vec<Mark>, rem
         }
     }
     marks.sort_by_key(|mark| mark.night);
-    History { metric, unit, direction, points, marks }
+    points.iter_mut().for_each(|point| point.basis.unit.clone_from(&unit));
+    History { metric, unit, direction: known.direction, points, marks }
 }
 
 /// Where the reference or the check becomes another one.
@@ -126,4 +157,35 @@ fn shown(bounds: Option<Bounds>) -> String {
     let side = |letter: char, bound: Option<f64>| bound.map(|bound| format!("{letter}:{}", format_number(bound)));
     let sides: Vec<String> = [side('l', lower), side('u', upper)].into_iter().flatten().collect();
     if sides.is_empty() { format_number(reference) } else { format!("{} ({})", format_number(reference), sides.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::query::figures::Basis;
+
+    #[test]
+    fn units_that_measure_the_same_are_converted_and_others_are_charts_of_their_own() {
+        let point = |value: f64, unit: &str| Point {
+            at: muster_text::time::Timestamp(0),
+            night: 1,
+            session: "s".into(),
+            value: Some(value),
+            bounds: Some(Bounds { reference: value, lower: None, upper: None }),
+            basis: Basis { unit: unit.into(), ..Basis::default() },
+            is_left_out: false,
+        };
+        let points = vec![point(1000.0, "GB/s"), point(40_000.0, "MB/s"), point(12.0, "us"), point(0.01, "ms")];
+        let groups = by_unit(points, "GB/s");
+        let shown: Vec<_> = groups
+            .iter()
+            .map(|(unit, points)| {
+                let of = |point: &Point| (point.value, point.bounds.map(|bounds| bounds.reference));
+                (unit.as_str(), points.iter().map(of).collect::<Vec<_>>())
+            })
+            .collect();
+        let both = |value| (Some(value), Some(value));
+        assert_eq!(shown, [("GB/s", vec![both(1000.0), both(40.0)]), ("us", vec![both(12.0), both(10.0)])]);
+        assert_eq!(by_unit(vec![point(1.0, "us")], "GB/s").len(), 1, "no empty chart");
+    }
 }
