@@ -5,7 +5,7 @@ use crate::{
     inputs::selection::Site,
 };
 use muster_check::site::System;
-use muster_host::files;
+use muster_host::{files, user_folders::Kept};
 use muster_report::secret::masked_setting;
 use muster_store::Location;
 use muster_text::{file_mode::FileMode, time::format_duration};
@@ -59,11 +59,10 @@ pub fn on_this_database(cli: &Cli, command: &str) -> String {
 
 /// What to say of a database that is where nobody would look for it.
 pub fn note_on_database(cli: &Cli) -> Option<String> {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_lost = cli.run.db.is_none() && !is_set("XDG_STATE_HOME") && std::env::var_os("HOME").is_none();
+    let is_lost = cli.run.db.is_none() && Kept::State.folder().is_none();
     is_lost.then(|| {
         let path = Location::of_user();
-        format!("neither HOME nor XDG_STATE_HOME is set: results go to {}; choose a place with --db", path.display())
+        format!("neither HOME nor an absolute XDG_STATE_HOME is set: results go to {}; choose a place with --db", path.display())
     })
 }
 
@@ -202,9 +201,7 @@ fn source(parsed: &Parsed, name: &str) -> String {
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {
                 format!("{} (prefix)", source(parsed, "prefix"))
             }
-            "db" if std::env::var_os("XDG_STATE_HOME").is_some_and(|folder| !folder.is_empty()) => {
-                "environment XDG_STATE_HOME".to_owned()
-            }
+            "db" if Kept::State.named().is_some() => "environment XDG_STATE_HOME".to_owned(),
             _ => "default".to_owned(),
         },
     }

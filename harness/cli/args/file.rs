@@ -1,7 +1,10 @@
 //! A file of settings: keys are the long flags, without actions. Pure; `inputs::settings_files` says which files.
 
 use crate::args::parse::{SETTINGS, actions};
-use clap::{Arg, ArgAction};
+use clap::{
+    Arg, ArgAction,
+    error::{ContextKind, ErrorKind},
+};
 use muster_text::{
     diagnostic::{self, Diagnostic, FileId, Sources},
     yaml::{self, Kind, Node},
@@ -59,7 +62,32 @@ fn setting(command: &clap::Command, key: &Node, value: &Node) -> Result<(String,
     if actions(command).contains(&arg.get_id()) || arg.get_help_heading() == Some("Actions") {
         return Err(wrong(format!("`{name}` is an action: a file of settings has none")));
     }
-    Ok((name.to_owned(), words(arg, name, value)?))
+    let words = words(arg, name, value)?;
+    match not_taken(command, name, &words) {
+        Some((what, possible)) => {
+            let mistake = Diagnostic::error(value.place(), what);
+            Err(if possible.is_empty() { mistake } else { mistake.hint(possible) })
+        }
+        None => Ok((name.to_owned(), words)),
+    }
+}
+
+/// Why the command line would not take a value, and what it would take.
+fn not_taken(command: &clap::Command, long: &str, words: &[OsString]) -> Option<(String, String)> {
+    let all = std::iter::once(OsString::from("muster")).chain(words.iter().cloned());
+    let error = command.clone().try_get_matches_from(all).err()?;
+    // What is missing beside it is not its mistake.
+    if !matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
+        return None;
+    }
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    let shown = error.get(ContextKind::InvalidArg).map_or_else(String::new, |shown| format!("'{shown}'"));
+    let possible = text.lines().find_map(|line| Some(line.trim().strip_prefix("[possible values: ")?.trim_end_matches(']')));
+    Some((
+        first.replace(&shown, &format!("`{long}`")),
+        possible.map_or_else(String::new, |values| format!("write one of {values}")),
+    ))
 }
 
 /// The words of a flag.
@@ -168,6 +196,13 @@ mod tests {
             assert!(said.ends_with("error: 1 mistake in 1 file"), "{said}");
             assert!(!said.contains("settings are a mapping"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_value_that_the_flag_does_not_take_is_shown_in_its_line() {
+        let said = |text: &str| read(text).expect_err(text);
+        insta::assert_snapshot!(said("nocolor: true\nmax-retries: lots\ntable-format: wide\nsetvar: { n: 1 }\n"));
+        assert!(said("shard: 5/4").contains("for `shard`"), "{}", said("shard: 5/4"));
     }
 
     #[test]

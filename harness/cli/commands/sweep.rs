@@ -10,7 +10,7 @@ use crate::{
         claims::{Claims, Verdicts},
         early::Early,
     },
-    settings::Places,
+    settings::{self, Places},
     terminal::Terminal,
     wiring::{
         database,
@@ -84,6 +84,7 @@ pub async fn swept(
     let is_incomplete = report_unseen(&looked.inventories, &mut text);
     if args.dry_run {
         report_dry_run(&looked.removed(&verdicts), &mut text);
+        report_unfinished(&verdicts, cli, "continues it with all that still runs", &mut text).await;
         return Ok(Summary { text, is_all: !is_incomplete });
     }
     let concerned = looked.concerned(&verdicts);
@@ -93,6 +94,7 @@ pub async fn swept(
     let removed = looked.remove(&verdicts, &schedulers, store.as_ref(), terminal).await;
     claims.give_back().await;
     let left = report_ends(&removed?, &mut text);
+    report_unfinished(&verdicts, cli, "runs the rest of it", &mut text).await;
     if let Some(store) = store {
         store.close().await?;
     }
@@ -240,6 +242,14 @@ fn report_dry_run(found: &[&Found], text: &mut String) {
         let _ = writeln!(text, "would remove {}", found.line());
     }
     let _ = writeln!(text, "{} job(s) of abandoned sessions would be ended", found.len());
+}
+
+/// Says which sessions need not end as abandoned.
+async fn report_unfinished(verdicts: &Verdicts, cli: &Cli, what: &str, text: &mut String) {
+    for session in verdicts.unfinished().await {
+        let attach = settings::on_this_database(cli, &format!("attach {session}"));
+        let _ = writeln!(text, "note: session {session} is not finished: `{attach}` {what}");
+    }
 }
 
 fn report_ends(removed: &[Removed], text: &mut String) -> usize {

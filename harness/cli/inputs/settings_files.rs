@@ -6,6 +6,7 @@ use crate::{
 };
 use anyhow::{Context, bail};
 use muster_core::job::descriptor::Schedulers;
+use muster_host::user_folders::Kept;
 use std::{
     fs, io,
     os::unix::fs::MetadataExt,
@@ -67,7 +68,5 @@ fn paths() -> Vec<PathBuf> {
 
 /// `$XDG_CONFIG_HOME/muster/config.yaml`, which is in `~/.config` if nobody says otherwise.
 fn of_user() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let folder = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
-    Some(folder.join("muster").join(Path::new("config.yaml")))
+    Some(Kept::Settings.folder()?.join("muster/config.yaml"))
 }

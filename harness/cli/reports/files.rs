@@ -213,7 +213,14 @@ fn rerun_options_anywhere(cli: &Cli, workdir: &Path) -> Vec<String> {
     for path in files.filter(|path| !is_dash(path)) {
         *path = workdir.join(&*path);
     }
-    rerun_options(&cli)
+    let mut options = rerun_options(&cli);
+    // Perhaps the nodes see no other folder.
+    let run = &cli.run;
+    let is_given = |prefix: &&PathBuf| **prefix != Path::new(".");
+    for (flag, folder) in [("--prefix", Some(&run.prefix).filter(is_given)), ("--stage", run.stage.as_ref())] {
+        options.extend(folder.into_iter().flat_map(|path| [flag.to_owned(), workdir.join(path).to_string_lossy().into_owned()]));
+    }
+    options
 }
 
 /// The options with which the same sites and checks are found, and run and judged in the same way.

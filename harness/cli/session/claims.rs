@@ -14,15 +14,20 @@ use muster_store::{Held, Reader, SessionState, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    path::PathBuf,
     time::Duration,
 };
 use tokio::{
+    fs,
     task::JoinSet,
     time::{Instant, timeout},
 };
 
 /// A database that does not answer by then may be locked for long. After a signal the user does not wait for it.
 pub const GIVE_BACK_LIMIT: Duration = Duration::from_secs(2);
+
+/// A folder that is not found by then is not waited for.
+const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
 /// What is known of sessions.
 #[derive(Default)]
@@ -34,6 +39,8 @@ struct Verdict {
     held: Option<Held>,
     /// The signs of its owner, and since when they are watched. `None`: it has ended.
     signs: Option<(Finding, Instant)>,
+    /// The folder of a session that has not ended, as the database knows it.
+    workdir: Option<PathBuf>,
 }
 
 impl Verdicts {
@@ -47,23 +54,29 @@ impl Verdicts {
 
     /// Looks at the owners of more sessions, and waits as long as `wait` allows.
     pub async fn add(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, wait: Wait) {
-        let (mut open, since) = (Vec::new(), Instant::now());
+        let (mut open, mut workdirs, since) = (Vec::new(), BTreeMap::new(), Instant::now());
         for &session in sessions {
             match row(owners.reader, session).await {
-                Ok(Some((held, true))) => {
-                    self.0.insert(session.clone(), Verdict { state: OwnerState::Gone, held, signs: None });
+                Ok(Some(Known { held, workdir: None })) => {
+                    self.0.insert(session.clone(), Verdict { state: OwnerState::Gone, held, signs: None, workdir: None });
                 }
-                Ok(row) => open.push((session.clone(), row.and_then(|(held, _)| held))),
+                Ok(row) => {
+                    let (held, workdir) = row.map_or((None, None), |row| (row.held, row.workdir));
+                    workdirs.extend(workdir.map(|workdir| (session.clone(), workdir)));
+                    open.push((session.clone(), held));
+                }
                 Err(error) => {
                     owners.terminal.note(&format!("warning: session {session} is left alone: {:#}", anyhow::Error::new(error)));
-                    self.0.insert(session.clone(), Verdict { state: OwnerState::Unknown, held: None, signs: None });
+                    self.0
+                        .insert(session.clone(), Verdict { state: OwnerState::Unknown, held: None, signs: None, workdir: None });
                 }
             }
         }
         let mut held: BTreeMap<SessionId, Option<Held>> = open.iter().cloned().collect();
         for (session, finding) in owners.find(open, wait).await {
             let held = held.remove(&session).flatten();
-            let verdict = Verdict { state: finding.life, held, signs: Some((finding, since)) };
+            let workdir = workdirs.remove(&session);
+            let verdict = Verdict { state: finding.life, held, signs: Some((finding, since)), workdir };
             self.0.insert(session, verdict);
         }
     }
@@ -71,6 +84,20 @@ impl Verdicts {
     /// Whether the database knows one of these, and it may be taken over.
     pub fn may_be_taken_over(&self, sessions: &BTreeSet<&SessionId>) -> bool {
         sessions.iter().any(|session| self.0.get(session).is_some_and(|verdict| verdict.held.is_some()))
+    }
+
+    /// The sessions whose owners are gone and that can be finished from this machine: their folders are here.
+    pub async fn unfinished(&self) -> Vec<&SessionId> {
+        let mut found = Vec::new();
+        for (session, verdict) in self.0.iter().filter(|(_, verdict)| verdict.state == OwnerState::Gone) {
+            let Some(workdir) = &verdict.workdir else { continue };
+            // A file system may not answer.
+            let is_here = timeout(LOOK_LIMIT, fs::metadata(workdir)).await;
+            if matches!(is_here, Ok(Ok(folder)) if folder.is_dir()) {
+                found.push(session);
+            }
+        }
+        found
     }
 
     /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
@@ -99,14 +126,22 @@ impl Verdicts {
     }
 }
 
-/// Who holds a session, and whether it has ended. Nobody takes over what has ended, unless a signal ended it.
-async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<(Option<Held>, bool)>, StoreError> {
+/// What the database knows of a session.
+struct Known {
+    /// Who holds it. Nobody takes over what has ended, unless a signal ended it.
+    held: Option<Held>,
+    /// Its folder; `None`: it has ended.
+    workdir: Option<PathBuf>,
+}
+
+async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<Known>, StoreError> {
     let Some(reader) = reader else { return Ok(None) };
     let row = reader.session_of(session, &owner::is_alive).await?;
     // It may be another user's, or another database's.
     Ok(row.map(|row| {
         let has_ended = row.state == SessionState::Ended;
-        ((!has_ended || row.session.interrupted).then_some(row.held), has_ended)
+        let held = (!has_ended || row.session.interrupted).then_some(row.held);
+        Known { held, workdir: (!has_ended).then_some(row.session.workdir) }
     }))
 }
 

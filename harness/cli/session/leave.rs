@@ -87,7 +87,7 @@ impl Commands {
 /// The second signal: ends the teardowns that run, reports what may be left, and ends the process. Cases keep running, and a process
 /// that continues the session follows them. A teardown that keeps running would remove what the cases of that process need.
 pub async fn at_once(engine: &Engine, commands: &Commands, terminal: Terminal) -> ! {
-    print(terminal, "second signal: ending at once".to_owned()).await;
+    print(terminal, "second signal: ending within seconds".to_owned()).await;
     engine.leave().await;
     let mut lines = Vec::new();
     let (in_flight, standing) = (engine.in_flight(), engine.not_torn_down());

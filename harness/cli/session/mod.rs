@@ -39,7 +39,7 @@ use muster_session::{
     folders::Folders,
     front::{
         libtest::{self, Frontend},
-        signals::Signals,
+        signals::{ONE_MORE, Signals},
     },
     session_loop::{self, Cases, plan::SessionPlan},
 };
@@ -273,13 +273,8 @@ async fn supervise(
     drop(engine);
     if is_first {
         let name = signals.next().await;
-        leave::print(
-            terminal,
-            format!(
-                "interrupted by {name}: the session has ended, its reports are written; a second signal ends the process at once"
-            ),
-        )
-        .await;
+        leave::print(terminal, format!("interrupted by {name}: the session has ended, its reports are written; {ONE_MORE}"))
+            .await;
     }
     signals.second().await;
     NoEcho::end();

@@ -12,7 +12,7 @@ use muster_report::{
     progress,
     style::one_line,
 };
-use muster_session::event::Event;
+use muster_session::{event::Event, front::signals::ONE_MORE};
 use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -177,10 +177,7 @@ impl Watching {
             Event::Warning(text) => self.queue_note(&format!("warning: {}", one_line(&text))),
             Event::Cancelling(why) => {
                 self.board.cancelled();
-                self.queue_note(&format!(
-                    "{}: stopping what runs, then reporting; a second signal ends the process at once",
-                    one_line(&why)
-                ));
+                self.queue_note(&format!("{}: stopping what runs, then reporting; {ONE_MORE}", one_line(&why)));
             }
         }
     }

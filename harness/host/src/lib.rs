@@ -7,3 +7,4 @@ pub mod files;
 pub mod owner;
 pub mod process;
 pub mod replace;
+pub mod user_folders;

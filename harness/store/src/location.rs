@@ -1,5 +1,6 @@
 //! Where a results database is: a file, or a PostgreSQL server. A password in a URL is never shown.
 
+use muster_host::user_folders::Kept;
 use muster_text::shell;
 use std::{
     ffi::{OsStr, OsString},
@@ -132,9 +133,7 @@ impl From<&Location> for Location {
 
 /// `$XDG_STATE_HOME/muster`, which is in `~/.local/state` if nobody says otherwise.
 pub fn state_folder() -> PathBuf {
-    let state = std::env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), |home| PathBuf::from(home).join(".local/state"));
-    state.unwrap_or_else(home).join("muster")
+    Kept::State.folder().unwrap_or_else(|| PathBuf::from(".")).join("muster")
 }
 
 /// A URL, of a database or not, without passwords.

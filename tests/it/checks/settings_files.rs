@@ -113,7 +113,7 @@ fn a_mistake_in_a_file_of_settings_is_bad_usage_and_keeps_nobody_from_help() {
     let rows = [
         ("max-retrys: 2\n", "error: unknown setting `max-retrys`\n --> muster.yaml:1:1"),
         ("run: true\n", "error: `run` is an action: a file of settings has none\n --> muster.yaml:1:1"),
-        ("maxfail: many\n", "error: muster.yaml:1:1: invalid value 'many' for '--maxfail <N>'"),
+        ("maxfail: many\n", "error: invalid value 'many' for `maxfail`: invalid digit found in string\n --> muster.yaml:1:10"),
         ("a: [\n", "error: "),
     ];
     for (text, expected) in rows {
@@ -188,6 +188,35 @@ fn a_file_of_settings_with_another_ending_is_named() {
     sandbox.write("muster.yaml", "maxfail: 1\n");
     let said = sandbox.muster(&["-l"]).stderr;
     assert!(said.ends_with("with -c PATH\n"), "{said}");
+}
+
+#[test]
+fn secrets_of_a_site_file_are_masked() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write(
+        "s.yaml",
+        "name: s\nhostnames: ['.*']\npartitions:\n- name: p\n  scheduler: k8s\n  environs: [default]\n\
+         \x20 env_vars: { API_TOKEN: s3cret, PW: abc, MODE: fast }\n  extras: { db_password: s3cret }\n\
+         \x20 prepare_cmds: ['export HF_TOKEN=s3cret-of-line']\n  sched_options: { annotations: { token: s3cret-of-pod } }\n\
+         environments: [{ name: default }]\n",
+    );
+    let text = shown(&sandbox, &["-C", "s.yaml"], &[]);
+    assert_eq!(row(&text, "env_vars"), "env_vars API_TOKEN=***, PW=***, MODE=fast s.yaml:7:3");
+    assert_eq!(row(&text, "extras"), "extras db_password=*** s.yaml:8:3");
+    assert_eq!(row(&text, "prepare_cmds"), "prepare_cmds export HF_TOKEN=*** s.yaml:9:3");
+    assert!(!text.contains("s3cret") && !text.contains("abc"), "{text}");
+}
+
+#[test]
+fn a_relative_folder_in_a_variable_of_xdg_is_ignored() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("conf/muster/config.yaml", "maxfail: 1\n");
+    sandbox.write("home/.config/muster/config.yaml", "maxfail: 2\n");
+    let home = sandbox.path("home").display().to_string();
+    let relative = [("XDG_CONFIG_HOME", "conf"), ("XDG_STATE_HOME", "state"), ("HOME", home.as_str())];
+    let text = shown(&sandbox, &[], &relative);
+    assert_eq!(row(&text, "maxfail"), "maxfail 2 [FOLDER]/home/.config/muster/config.yaml:1:1");
+    assert_eq!(row(&text, "db"), "db [FOLDER]/home/.local/state/muster/results.db default");
 }
 
 #[test]

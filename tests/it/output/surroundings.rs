@@ -93,7 +93,7 @@ fn results_that_go_where_nobody_looks_are_announced() {
     let sandbox = Sandbox::with_check(GOOD);
     let mut command = sandbox.command(&["-c", "check.yaml", "-r", "-n", "n=1"]);
     let ended = sandbox.ended(&command.env_remove("XDG_STATE_HOME").env_remove("HOME").output().expect("runs"));
-    assert_snapshot!(ended.stderr, @"note: neither HOME nor XDG_STATE_HOME is set: results go to ./muster/results.db; choose a place with --db");
+    assert_snapshot!(ended.stderr, @"note: neither HOME nor an absolute XDG_STATE_HOME is set: results go to ./muster/results.db; choose a place with --db");
     assert!(sandbox.path("muster/results.db").exists());
 }
 

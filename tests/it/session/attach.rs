@@ -88,9 +88,21 @@ fn left_running() -> Sandbox {
 #[test]
 fn what_sweep_has_removed_is_not_the_jobs_fault() {
     let sandbox = left_running();
+    let would = sandbox.muster(&["sweep", "--dry-run"]);
+    let note = |text: &str| text.lines().find(|line| line.starts_with("note: session")).map(str::to_owned);
+    let said = note(&would.stdout).expect("a note");
+    assert!(
+        said.contains(" is not finished: `muster attach ") && said.ends_with("` continues it with all that still runs"),
+        "{said}"
+    );
     let swept = sandbox.muster(&["sweep"]);
     assert!(swept.stdout.contains("1 job(s) of abandoned sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
-    let (ended, report) = attach(&sandbox);
+    let said = note(&swept.stdout).expect("a note");
+    let command = said.split('`').nth(1).expect("a command").trim_start_matches("muster ").to_owned();
+    assert!(said.ends_with("` runs the rest of it"), "{said}");
+    let ended = sandbox.muster(&command.split(' ').collect::<Vec<_>>());
+    let report: Value = serde_json::from_str(&sandbox.read("reports/out/latest.json")).expect("JSON");
+    assert_eq!(note(&sandbox.muster(&["sweep", "--dry-run"]).stdout), None, "it is finished");
     let case = &report["cases"][0];
     assert_eq!(ended.code, Some(3), "{}\n{}", ended.stdout, ended.stderr);
     assert_eq!((&case["outcome"]["word"], &case["outcome"]["detail"]), (&"disrupted".into(), &"deleted".into()), "{case}");

@@ -332,6 +332,25 @@ fn the_command_below_a_failure_reproduces_it_in_any_folder() {
 }
 
 #[test]
+fn the_command_below_a_failure_runs_in_the_folders_that_were_given() {
+    let sandbox = Sandbox::with_check("name: bad\nvalid_systems: ['*']\nexecutable: 'pwd; exit 7'\nsanity: []\n");
+    sandbox.write("site.yaml", SITE);
+    sandbox.write("elsewhere/file", "");
+    for (flags, options, stage) in [
+        (&["--stage", "mine/stage"][..], "--stage [FOLDER]/mine/stage ", "[FOLDER]/mine/stage/"),
+        (&["--prefix", "mine"], "--prefix [FOLDER]/mine ", "[FOLDER]/mine/stage/"),
+        (&["--prefix", "mine", "-s", "other"], "--prefix [FOLDER]/mine --stage [FOLDER]/other ", "[FOLDER]/other/"),
+        (&[], "-c [FOLDER]/check.yaml", "[FOLDER]/elsewhere/stage/"),
+    ] {
+        let command = rerun_with(&muster(&sandbox, &[flags, &["-c", "check.yaml", "-r"]].concat()).stdout);
+        assert!(command.starts_with(&format!("muster -C [FOLDER]/site.yaml {options}")), "{command}");
+        assert_eq!(rerun_with(&sandbox.muster(&["results", "show"]).stdout), command, "the same for a stored session");
+        let again = sandbox.paste(&command, "elsewhere");
+        assert!(again.stdout.contains("exit status 7") && again.stdout.contains(stage), "{command}\n{}", again.stdout);
+    }
+}
+
+#[test]
 fn the_command_below_a_failure_names_what_the_other_checks_of_its_file_need() {
     let sandbox = Sandbox::with_check(
         "name: a\nvalid_systems: ['*']\nexecutable: 'exit 7'\nsanity: []\n---\nname: b\nvalid_systems: ['*']\ndepends_on: c\nexecutable: 'true'\nsanity: []\n",

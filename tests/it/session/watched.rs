@@ -289,7 +289,7 @@ fn what_is_said_beside_a_live_view_stays_and_nothing_of_the_view_does() {
     assert_eq!(session.wait().expect("ends").code(), Some(130));
     let lines = screen(&seen);
     let text = lines.join("\n");
-    let note = "interrupted by SIGINT: stopping what runs, then reporting; a second signal ends \nthe process at once";
+    let note = "interrupted by SIGINT: stopping what runs, then reporting; a second signal, afte\nr 1 s or more, ends the process within seconds";
     assert_eq!(text.matches(note).count(), 1, "{text}");
     assert_eq!(text.matches("[    ABORT ]").count(), 4, "{text}");
     assert!(!text.contains('░') && !lines.iter().any(|line| line.trim_end().ends_with("stopping")), "{text}");

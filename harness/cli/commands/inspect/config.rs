@@ -11,7 +11,9 @@ use crate::{
 };
 use muster_check::site::Partition;
 use muster_core::job::descriptor;
+use muster_report::secret::{masked, masked_setting};
 use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
+use std::fmt::Display;
 
 /// Wider columns of values would move the sources out of sight.
 const WIDEST_VALUE: usize = 60;
@@ -36,7 +38,7 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
         let mut rows = of_partition(&site, partition);
         let of_options = |row: descriptor::Setting| Setting {
             name: row.name.to_owned(),
-            value: row.value,
+            value: masked(&row.value).into_owned(),
             source: row.source.unwrap_or_else(|| site.source(partition, "sched_options")),
         };
         rows.extend((partition.scheduler.settings)(&partition.sched_options).into_iter().map(of_options));
@@ -49,11 +51,11 @@ pub fn show(parsed: &Parsed, terminal: Terminal) -> anyhow::Result<u8> {
 fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
     let list = |items: &[String]| or_dash(&items.join(", "));
     let pairs = |items: &[(String, String)]| {
-        or_dash(&items.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+        or_dash(&items.iter().map(|(name, value)| named(name, value)).collect::<Vec<_>>().join(", "))
     };
     let environs: Vec<String> = partition.environs.iter().map(|environ| environ.name.clone()).collect();
     let facts = |facts: &std::collections::BTreeMap<String, muster_text::Value>| {
-        or_dash(&facts.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", "))
+        or_dash(&facts.iter().map(|(name, value)| named(name, value)).collect::<Vec<_>>().join(", "))
     };
     let devices: Vec<String> = partition
         .devices
@@ -89,7 +91,17 @@ fn of_partition(site: &Site, partition: &Partition) -> Vec<Setting> {
         ("processor", facts(&partition.processor)),
         ("devices", list(&devices)),
     ];
-    rows.into_iter().map(|(name, value)| Setting { name: name.to_owned(), value, source: site.source(partition, name) }).collect()
+    let row = |(name, value): (&str, String)| Setting {
+        name: name.to_owned(),
+        value: masked(&value).into_owned(),
+        source: site.source(partition, name),
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// What has a name: it may be that of a secret.
+fn named(name: &str, value: &dyn Display) -> String {
+    masked_setting(&format!("{name}={value}")).into_owned()
 }
 
 impl Site {

@@ -3,7 +3,10 @@
 use crate::{
     args::{Cli, Listing},
     commands::session::plan::{self, Plan, Purpose},
-    inputs::selection::{self, Depth},
+    inputs::{
+        expansion,
+        selection::{self, Depth},
+    },
     terminal::Terminal,
     wiring::{plans, secrets},
 };
@@ -57,7 +60,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let mistakes = if selection.has_errors() { Vec::new() } else { plans::mistakes(&samples(cases), &plan.adjustments)? };
     terminal.diagnostics(&mistakes, &selection.sources);
     let is_restored = !plan.restored.is_empty();
-    Ok(if selection.has_errors() || !mistakes.is_empty() {
+    Ok(if selection.has_errors() || expansion::errors(&mistakes) > 0 {
         EXIT_USAGE
     } else if is_restored {
         0

@@ -11,7 +11,10 @@ use crate::{
         plan::{self, Plan, Purpose},
         resume::{self, Resumed},
     },
-    inputs::selection::{self, Depth, Selection},
+    inputs::{
+        expansion,
+        selection::{self, Depth, Selection},
+    },
     session::{
         self, Held,
         early::{self, Early},
@@ -73,8 +76,8 @@ fn within(
     let night = selection.system.nights.night_of(begun.started);
     begun.night = Some(night.date);
     let mistakes = plans::mistakes(&selection.cases, &plan::adjustments(cli, &selection, terminal)?)?;
-    if !mistakes.is_empty() {
-        terminal.diagnostics(&mistakes, &selection.sources);
+    terminal.diagnostics(&mistakes, &selection.sources);
+    if expansion::errors(&mistakes) > 0 {
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }

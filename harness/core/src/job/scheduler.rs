@@ -91,7 +91,7 @@ pub trait Scheduler: Send + Sync {
     /// Whether a workload can be planned, where that is all that is asked. Called on what the descriptor's `planner` gives.
     ///
     /// # Errors
-    /// Those of `plan`.
+    /// Those of `plan`. What is only a warning ends no other cases than those that it is about.
     fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {
         self.plan(workload).map(drop)
     }

@@ -15,15 +15,16 @@ use crate::{
     },
 };
 use muster_text::{
-    decode::{MoreKeys, Placeholders},
-    diagnostic::Diagnostic,
+    decode::{Keyed, MoreKeys, Placeholders},
+    diagnostic::{Diagnostic, nearest},
     template,
     yaml::Node,
 };
 use std::sync::Arc;
 
+const VALID_SYSTEMS: &str = "valid_systems";
 /// The names that are known before a partition is chosen.
-const EARLY_KEYS: [&str; 4] = ["name", "valid_systems", "valid_prog_environs", "tags"];
+const EARLY_KEYS: [&str; 4] = ["name", VALID_SYSTEMS, "valid_prog_environs", "tags"];
 
 /// What is known of a variant before a partition is chosen.
 #[derive(Debug, Clone)]
@@ -62,11 +63,14 @@ impl Check {
         let mut cases = Vec::new();
         for variant in variants {
             let Some(applied) = self.early(&variant, site, diagnostics) else { continue };
-            if self.layer(&applied).tree.get("valid_systems").is_none() {
-                diagnostics.push(
-                    Diagnostic::error(self.span, "`valid_systems` is missing")
-                        .hint("write valid_systems: [\"*\"], or name systems, partitions and features"),
-                );
+            let layer = self.layer(&applied);
+            if layer.tree.get(VALID_SYSTEMS).is_none() {
+                if !is_mistyped(&layer.tree) {
+                    diagnostics.push(
+                        Diagnostic::error(self.span, "`valid_systems` is missing")
+                            .hint("write valid_systems: [\"*\"], or name systems, partitions and features"),
+                    );
+                }
                 break;
             }
             let Some(early) = self.early_settings(&variant, &applied, site, diagnostics) else { continue };
@@ -138,4 +142,11 @@ impl Early {
     fn admits(&self, system: &System, place: &Place) -> bool {
         self.valid_systems.admits(system, &place.partition) && self.valid_environs.admits_environment(&place.environ)
     }
+}
+
+/// Whether a key is `valid_systems` with a slip: that it is unknown was reported, with what was meant.
+fn is_mistyped(tree: &Node) -> bool {
+    let known = || CheckFile::TABLE.keys.iter().map(|key| key.name);
+    let unknown = tree.entries().iter().filter_map(|(key, _)| key.text()).filter(|key| !known().any(|name| name == *key));
+    unknown.into_iter().any(|key| nearest(key, known()) == Some(VALID_SYSTEMS))
 }

@@ -81,7 +81,10 @@ impl Attempt<'_> {
     async fn run(mut self) -> Result<Launch, SchedulerError> {
         for object in &self.handle.objects {
             // Before anything exists, and before a watch is opened for a kind that the server does not know.
-            self.shared.cluster.resolve(&object.resource).await.map_err(ApiError::classify)?;
+            self.shared.cluster.resolve(&object.resource).await.map_err(|error| {
+                let error = error.classify();
+                if self.shared.is_unanswered(&self.job.identifier) { error } else { error.with_nothing_created() }
+            })?;
         }
         if self.shared.is_unanswered(&self.job.identifier) && self.find_again().await? {
             self.shared.observe(self.job, &self.handle);
@@ -96,7 +99,7 @@ impl Attempt<'_> {
         }
         sources::fill(&mut self.handle, &self.job.stage).await?;
         if let Err(refused) = self.preflight().await {
-            return self.answer(refused);
+            return self.answer(refused).map_err(SchedulerError::with_nothing_created);
         }
         self.shared.watch.register(&self.job.identifier, &self.handle);
         self.shared.lease.hold();
@@ -165,7 +168,7 @@ impl Attempt<'_> {
             Ok(created) => Ok(uid(&created.object)),
             Err(error) if error.why() == Why::Exists => self.found(object).await,
             Err(error) if error.why() == Why::Withdrawn => Err(Refused::Withdrawn(object.resource.clone(), Box::new(error))),
-            Err(error) if error.why() == Why::NotAllowed => match refused(object, error) {
+            Err(error) if matches!(error.why(), Why::NotAllowed | Why::Unauthorized) => match refused(object, error) {
                 Refused::Failed(error) => Err(Refused::Failed(error.with_nothing_created())),
                 refused => Err(refused),
             },

@@ -25,7 +25,11 @@ use muster_core::{
     error::chain,
     job::workload::{Program, Workload},
 };
-use muster_text::{Value, diagnostic::Diagnostic, yaml};
+use muster_text::{
+    Value,
+    diagnostic::{Diagnostic, Severity},
+    yaml,
+};
 use options::Options;
 pub(crate) use options::wrong as wrong_options;
 use std::{collections::BTreeSet, time::Duration};
@@ -116,6 +120,14 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
         sources: workload.staging.clone().map(muster_stage::absolute),
     };
     Ok(Plan { handle, notes })
+}
+
+/// Why this machine does not reach the cluster that a workload is for. That is no mistake of a file: it ends the cases for this
+/// cluster when they are planned, and no others.
+pub(crate) fn out_of_reach(workload: &Workload, contexts: &Contexts) -> Option<Diagnostic> {
+    let options = Options::read(&workload.sched_options).ok()?;
+    let error = contexts.place(options.context.as_deref(), None).err()?;
+    Some(Diagnostic { severity: Severity::Warning, ..Diagnostic::general(chain(&error)) })
 }
 
 /// Applies the site's patch to every pod.

@@ -163,7 +163,10 @@ impl Scheduler for Kubernetes {
     }
 
     fn check(&self, workload: &Workload) -> Result<(), Vec<Diagnostic>> {
-        plan::plan(workload, &self.contexts).map(drop)
+        match plan::out_of_reach(workload, &self.contexts) {
+            Some(why) => Err(vec![why]),
+            None => plan::plan(workload, &self.contexts).map(drop),
+        }
     }
 
     fn preview(&self, workload: &Workload) -> Result<Option<String>, Vec<Diagnostic>> {

@@ -69,6 +69,9 @@ const ON_THE_FAKE_ONE: [(&str, Test); 18] = [
     ("what_was_never_granted_is_refused_at_once", |cluster| {
         Box::pin(refused::what_was_never_granted_is_refused_at_once(cluster))
     }),
+    ("credentials_that_are_not_accepted_have_created_nothing", |cluster| {
+        Box::pin(refused::credentials_that_are_not_accepted_have_created_nothing(cluster))
+    }),
     ("a_selector_that_is_none_ends_its_own_case_alone", |cluster| {
         Box::pin(refused::a_selector_that_is_none_ends_its_own_case_alone(cluster))
     }),

@@ -72,6 +72,12 @@ pub(crate) async fn what_was_never_granted_is_refused_at_once(cluster: TestClust
     assert_eq!(error.class, Class::Config, "{}", chain(&error));
 }
 
+pub(crate) async fn credentials_that_are_not_accepted_have_created_nothing(cluster: TestCluster) {
+    cluster.fake().fault(Fault::status("POST", "/pods", 401, "Unauthorized", "Unauthorized").times(1000));
+    let error = cluster.scheduler.launch(&cluster.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
+    assert_eq!((error.class, error.nothing_created), (Class::Config, true), "{}", chain(&error));
+}
+
 pub(crate) async fn a_selector_that_is_none_ends_its_own_case_alone(cluster: TestCluster) {
     cluster.fake().register("example.org", "v1", "Thing", "things");
     let wrong = "unable to parse requirement: <nil>: Invalid value: \"a b\"";
