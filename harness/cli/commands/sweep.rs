@@ -84,7 +84,9 @@ pub async fn swept(
     let is_incomplete = report_unseen(&looked.inventories, &mut text);
     if args.dry_run {
         report_dry_run(&looked.removed(&verdicts), &mut text);
-        report_unfinished(&verdicts, cli, "continues it with all that still runs", &mut text).await;
+        for (session, attach) in unfinished(&verdicts, cli).await {
+            let _ = writeln!(text, "note: session {session} is not finished: `{attach}` continues it with all that still runs");
+        }
         return Ok(Summary { text, is_all: !is_incomplete });
     }
     let concerned = looked.concerned(&verdicts);
@@ -94,7 +96,9 @@ pub async fn swept(
     let removed = looked.remove(&verdicts, &schedulers, store.as_ref(), terminal).await;
     claims.give_back().await;
     let left = report_ends(&removed?, &mut text);
-    report_unfinished(&verdicts, cli, "runs the rest of it", &mut text).await;
+    for (session, attach) in unfinished(&verdicts, cli).await {
+        let _ = writeln!(text, "note: session {session} is not finished: `{attach}` runs the rest of it");
+    }
     if let Some(store) = store {
         store.close().await?;
     }
@@ -244,12 +248,10 @@ fn report_dry_run(found: &[&Found], text: &mut String) {
     let _ = writeln!(text, "{} job(s) of abandoned sessions would be ended", found.len());
 }
 
-/// Says which sessions need not end as abandoned.
-async fn report_unfinished(verdicts: &Verdicts, cli: &Cli, what: &str, text: &mut String) {
-    for session in verdicts.unfinished().await {
-        let attach = settings::on_this_database(cli, &format!("attach {session}"));
-        let _ = writeln!(text, "note: session {session} is not finished: `{attach}` {what}");
-    }
+/// The sessions that need not end as abandoned, each with the command that finishes it.
+async fn unfinished<'a>(verdicts: &'a Verdicts, cli: &Cli) -> Vec<(&'a SessionId, String)> {
+    let attach = |session| (session, settings::on_this_database(cli, &format!("attach {session}")));
+    verdicts.unfinished().await.into_iter().map(attach).collect()
 }
 
 fn report_ends(removed: &[Removed], text: &mut String) -> usize {
