@@ -40,7 +40,7 @@ const ANYWHERE: [(&str, Test); 6] = [
 ];
 
 /// On a server that fails on demand, or in a namespace of its own.
-const ON_THE_FAKE_ONE: [(&str, Test); 18] = [
+const ON_THE_FAKE_ONE: [(&str, Test); 19] = [
     ("a11_a_log_that_is_cut_five_times_is_byte_identical", |cluster| {
         Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(cluster))
     }),
