@@ -2,10 +2,12 @@
 
 #[allow(dead_code, reason = "each test of the scheduler uses a part")]
 mod cloud;
+mod ends;
 mod fixture;
 mod image;
 #[allow(dead_code, reason = "each test of the scheduler uses a part")]
 mod place;
+mod run;
 
 macro_rules! tests {
     ($($module:ident :: $name:ident),* $(,)?) => {
@@ -20,4 +22,18 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     image::mpirun_runs_on_all_instances_of_a_case,
     image::a_host_with_another_key_is_refused,
     image::cloud_init_takes_user_data_as_one_script_and_the_agent_runs_the_job,
+    run::a_log_of_forty_mebibytes_is_whole,
+    ends::a_script_that_ignores_term_is_killed_at_its_limit,
+    ends::a_host_that_is_lost_ends_its_case_with_the_log_so_far,
+    ends::spot_capacity_that_is_taken_away_is_said_to_be,
+    ends::a_script_that_fails_keeps_its_instance_for_a_while,
+    ends::a_session_that_was_killed_is_finished_by_the_next_one_and_nothing_is_launched_twice,
+    ends::an_interrupt_ends_all_instances,
+    run::three_instances_have_three_sections_and_the_first_begins_when_all_are_ready,
+    run::a_group_that_is_still_in_use_is_deleted_when_it_is_not,
+    run::a_connection_that_breaks_after_the_launch_leads_to_one_set_of_instances,
+    run::instances_that_are_listed_late_are_waited_for,
+    run::a_request_that_ec2_is_too_busy_for_is_sent_again,
+    run::a_zone_without_capacity_is_asked_once_and_the_next_one_at_once,
+    run::a_passing_script_leaves_its_log_and_nothing_else,
 ];

@@ -30,6 +30,8 @@ pub(crate) const ENDS_WITHIN: Duration = Duration::from_mins(8);
 const BY_ITSELF: Duration = Duration::from_secs(30);
 /// An agent ends its script at the limit: so long after it, it has said so.
 const LAST_WORD: Duration = Duration::from_secs(20);
+/// EC2 may list an instance so long after its launch.
+const LISTED_WITHIN: Duration = Duration::from_mins(1);
 /// How often instances are looked for whose launch had no answer.
 const SEARCHES: u32 = 4;
 /// How often a group is deleted that is still in use, and the pause.
@@ -150,7 +152,10 @@ impl Cleanup<'_> {
         let mut sights = self.tracked.sight();
         loop {
             let going: Vec<&Instance> = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one)).collect();
-            if going.is_empty() || started.elapsed() >= ENDS_WITHIN {
+            let is_seen = |id: &String| sight.instances.iter().any(|one| one.id == *id);
+            let is_young = self.handle.launched.is_some_and(|at| self.region.now().since(at) < LISTED_WITHIN);
+            let all_listed = !is_young || self.handle.ids.iter().all(is_seen);
+            if (going.is_empty() && all_listed) || started.elapsed() >= ENDS_WITHIN {
                 return Ok(sight);
             }
             let live: Vec<String> = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone()).collect();

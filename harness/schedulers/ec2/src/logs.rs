@@ -138,7 +138,8 @@ impl Reader<'_> {
         let known = self.tracked.tail(section.rank);
         if total.max(known.as_ref().map(|tail| tail.total)) > Some(section.at) {
             let tail = match (known, member) {
-                (None, Some(member)) => self.tail(member).await,
+                // What Muster has ended itself had no time to write to its console.
+                (None, Some(member)) if !self.tracked.was_ended() => self.tail(member).await,
                 (known, _) => known,
             };
             self.complete(section, total, tail.as_ref()).await?;

@@ -76,7 +76,10 @@ fn place_of(handle: &Handle) -> SessionPlace {
 
 fn objects_of(region: &Region, handle: &Handle) -> BTreeMap<String, Object> {
     let listed = region.objects.lock().get(&place_of(handle)).cloned().unwrap_or_default();
-    let of_job = listed.iter().filter_map(|object| Some((object.key.strip_prefix(&handle.prefix)?.to_owned(), object.clone())));
+    // They are sorted by their keys.
+    let first = listed.partition_point(|object| object.key < handle.prefix);
+    let of_job =
+        listed[first..].iter().map_while(|object| Some((object.key.strip_prefix(&handle.prefix)?.to_owned(), object.clone())));
     of_job.collect()
 }
 

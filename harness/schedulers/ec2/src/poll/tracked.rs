@@ -166,7 +166,7 @@ impl Tracked {
         self.was_ended.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn was_ended(&self) -> bool {
+    pub(crate) fn was_ended(&self) -> bool {
         self.was_ended.load(Ordering::SeqCst)
     }
 

@@ -111,3 +111,15 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_that_has_ended_before_it_is_listed_is_waited_for() {
+    let world = World::new();
+    world.fake.state().listed_after = 3;
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(0));
+    world.end(&job).await.unwrap();
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0; 5]);
+}
