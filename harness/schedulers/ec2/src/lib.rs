@@ -12,6 +12,7 @@
 //! resolve    what a session learns once of images and types
 //! launch     asking for instances                 poll       one look at a region for all of its jobs
 //! logs       from S3 and from consoles            cleanup    ending instances, and what they had; objects: those in S3
+//! data       what instances fetch                 outputs    the files that a script leaves, into its stage folder
 //! inventory  what carries our tags                failure    what follows from a call without an answer
 //! rights     the policy that plans need, and the commands that prepare an account
 //! scheduler  the methods of the trait
@@ -22,12 +23,14 @@ mod cleanup;
 #[allow(dead_code, reason = "what preflight asks")]
 mod cloud;
 mod config;
+mod data;
 mod decide;
 mod failure;
 mod inventory;
 mod launch;
 mod logs;
 mod objects;
+mod outputs;
 mod plan;
 mod poll;
 mod preflight;
@@ -86,7 +89,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         "ids",
     ],
     starters: &[("ec2", include_str!("starter.yaml"))],
-    files: Files::Elsewhere("fetch the files in `prerun_cmds`"),
+    files: Files::Sent,
     is_cluster: true,
     connect: |_| Ok(Arc::new(ec2())),
     look: Some(|_| Ok(Arc::new(ec2()))),

@@ -15,7 +15,7 @@ pub(crate) const KEPT: &str = "kept";
 /// # Errors
 /// S3 does not answer, or refuses.
 pub(crate) async fn remove(region: &Region, handle: &Handle) -> Result<(), CloudError> {
-    let agents = parcel::entries(handle.instances).into_iter().map(|entry| entry.key());
+    let agents = parcel::entries(handle.instances, handle.keeps_files).into_iter().map(|entry| entry.key());
     let keys: Vec<String> =
         agents.chain(["boot", KEPT].map(str::to_owned)).map(|name| format!("{}{name}", handle.prefix)).collect();
     region.cloud.delete(&handle.bucket.name, &keys).await

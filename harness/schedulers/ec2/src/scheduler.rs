@@ -3,7 +3,7 @@
 use crate::{
     cleanup,
     cloud::{Cloud, CloudError},
-    inventory, launch, logs,
+    data, inventory, launch, logs, outputs,
     plan::{self, Handle, Place},
     poll::{Clock, Region},
     preflight,
@@ -13,13 +13,16 @@ use muster_core::{
     error::{Class, SchedulerError, chain},
     job::{
         inventory::{Found, Inventory, Scope},
-        scheduler::{CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{
+            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged,
+        },
         workload::Workload,
     },
 };
+use muster_stage::Stager;
 use muster_text::diagnostic::Diagnostic;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::Pin, sync::Arc, time::Duration};
 
 /// How many that have expired are removed at once.
 const AT_ONCE: usize = 16;
@@ -31,11 +34,12 @@ pub(crate) struct Ec2 {
     connect: Connect,
     clock: Clock,
     regions: Mutex<BTreeMap<Place, Arc<Region>>>,
+    stager: Stager,
 }
 
 impl Ec2 {
     pub(crate) fn new(connect: Connect, clock: Clock) -> Self {
-        Self { connect, clock, regions: Mutex::default() }
+        Self { connect, clock, regions: Mutex::default(), stager: Stager::default() }
     }
 
     /// The region at a place. No request is sent.
@@ -118,6 +122,28 @@ impl Scheduler for Ec2 {
         })
     }
 
+    /// Copies `sourcesdir` into the stage folder, from which a launch sends it, and data sets of others into the bucket.
+    fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
+        let handle = Handle::of(job).ok().filter(|handle| handle.launched.is_none())?;
+        let sources = data::copied(&handle).map(|(set, ..)| set.source.to_string());
+        let folder = handle.staging.as_ref().map(|staging| staging.folder.display().to_string());
+        let what: Vec<String> = folder.into_iter().chain(sources).collect();
+        if what.is_empty() {
+            return None;
+        }
+        let done = Box::pin(async move {
+            if let Some(staging) = handle.staging.clone() {
+                self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await?;
+            }
+            let region = self.of(job)?;
+            tokio::select! {
+                brought = region.copies.bring(&*region.cloud, &handle, &job.stage) => brought,
+                () = cancelled.as_mut() => Err(SchedulerError::plain(Class::Infra, "the copy of data sets was stopped")),
+            }
+        });
+        Some(Staged { what: what.join(", "), done })
+    }
+
     fn launch<'a>(&'a self, job: &'a Job) -> Fut<'a, Launch> {
         Box::pin(async move {
             let region = self.of(job)?;
@@ -127,7 +153,14 @@ impl Scheduler for Ec2 {
     }
 
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
-        Box::pin(async move { self.of(job)?.next_status(job, seen).await })
+        Box::pin(async move {
+            let region = self.of(job)?;
+            let status = region.next_status(job, seen).await?;
+            if let JobStatus::Ended(ending) = &status {
+                outputs::bring(&region, job, ending).await?;
+            }
+            Ok(status)
+        })
     }
 
     fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {

@@ -2,7 +2,6 @@
 //!
 //! User data is one script and nothing else: cloud-init runs nothing, and says nothing, if it cannot read what it gets.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing is fetched yet: who looks for data sets is missing"))]
 pub(crate) mod fetched;
 pub(crate) mod parcel;
 #[cfg(test)]

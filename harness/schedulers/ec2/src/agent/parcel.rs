@@ -2,6 +2,7 @@
 
 use flate2::{Compression, GzBuilder};
 use muster_core::job::stage_folder::SCRIPT_FILE;
+use muster_stage::SentFile;
 use muster_text::shell::quote;
 use sha2::{Digest, Sha256};
 use std::{
@@ -36,8 +37,9 @@ impl Entry {
     }
 }
 
-/// The script and the variables that are taken over from the harness, as a compressed archive. The same for the same job.
-pub(crate) fn bundle(script: &str, env: &[(String, String)]) -> io::Result<Vec<u8>> {
+/// The script, the variables that are taken over from the harness, and what was staged, as a compressed archive. The same for the same
+/// job.
+pub(crate) fn bundle(script: &str, env: &[(String, String)], files: &[SentFile]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::best()));
     let mut exports = String::new();
     for (name, value) in env {
@@ -49,13 +51,22 @@ pub(crate) fn bundle(script: &str, env: &[(String, String)]) -> io::Result<Vec<u
         header.set_mode(0o600);
         archive.append_data(&mut header, name, text.as_bytes())?;
     }
+    for SentFile { path, mode, data } in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(data.len() as u64);
+        header.set_mode(*mode);
+        archive.append_data(&mut header, path, &data[..])?;
+    }
     let mut compressed = archive.into_inner()?;
     compressed.flush()?;
     compressed.finish()
 }
 
-/// Everything of a job in the bucket but the list itself.
-pub(crate) fn entries(instances: u32) -> Vec<Entry> {
+/// What the script leaves, as a compressed archive.
+pub(crate) const OUTPUTS: &str = "outputs";
+
+/// Everything of a job in the bucket but the list itself. `keeps_files`: what the script leaves is sent.
+pub(crate) fn entries(instances: u32, keeps_files: bool) -> Vec<Entry> {
     let for_all = ["bundle", "go", "stop"].map(|name| Entry { rank: None, method: Method::Get, name: name.to_owned() });
     let of_rank = |rank| {
         let segments = (0..SEGMENTS).map(|number| format!("log.{number:03}"));
@@ -65,7 +76,8 @@ pub(crate) fn entries(instances: u32) -> Vec<Entry> {
             name,
         })
     };
-    for_all.into_iter().chain((0..instances).flat_map(of_rank)).collect()
+    let outputs = keeps_files.then(|| Entry { rank: Some(0), method: Method::Put, name: OUTPUTS.to_owned() });
+    for_all.into_iter().chain(outputs).chain((0..instances).flat_map(of_rank)).collect()
 }
 
 /// One line for each object: for which rank, what is done with it, its name and its address. The addresses are of the same order.

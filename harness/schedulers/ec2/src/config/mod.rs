@@ -13,7 +13,7 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use data::{DataSet, Digest};
+pub(crate) use data::{DataSet, Digest, Source, is_plain_path};
 pub(crate) use options::{OPTIONS, Options, SITE_OPTIONS};
 pub(crate) use values::{Bucket, Image, InstanceType};
 

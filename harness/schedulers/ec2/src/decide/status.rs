@@ -90,6 +90,9 @@ pub(crate) struct Said {
     /// How long the log was then.
     #[serde(default)]
     pub log_bytes: u64,
+    /// What has become of the files that the script has left.
+    #[serde(default)]
+    pub outputs: Outputs,
     pub t: i64,
 }
 
@@ -98,6 +101,18 @@ impl Said {
     fn host(&self) -> String {
         format!("{}\n", format!("{} {}", self.ip, self.key).trim_end())
     }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Outputs {
+    /// They were not asked for, or the script still runs.
+    #[default]
+    None,
+    Sent,
+    /// They are more than an agent sends.
+    Large,
+    Lost,
 }
 
 /// What an agent does.

@@ -187,18 +187,20 @@ impl Attempt<'_> {
         })?;
         let now = region.now();
         if self.parcel.is_none() {
-            self.parcel = Some(objects::send(region, &handle, now).await?);
+            self.parcel = Some(objects::send(region, self.job, &handle, now).await?);
         }
         let own_group = self.groups(offer, now).await?;
-        let parcel = self.parcel.as_ref().map(|parcel| parcel.boot_url.as_str()).unwrap_or_default();
+        let (boot_url, data_gib) =
+            self.parcel.as_ref().map(|parcel| (parcel.boot_url.as_str(), parcel.data_gib)).unwrap_or_default();
         let found = Found {
             image_id: resolved.image.id,
             root_device: resolved.image.root_device,
             root_gib: resolved.image.root_gib,
+            data_gib,
             network_cards: resolved.instance_type.network_cards,
             own_group,
             expires: expires(now, &handle),
-            user_data: objects::user_data(&handle, offer, self.job.identifier.as_str(), parcel)?,
+            user_data: objects::user_data(&handle, offer, self.job.identifier.as_str(), boot_url)?,
         };
         let attempts = region.attempts(self.job);
         region.set_attempts(self.job, Attempts { requests: attempts.requests + 1, ..attempts });

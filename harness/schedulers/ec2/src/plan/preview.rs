@@ -36,7 +36,14 @@ pub(crate) fn preview(handle: &Handle) -> String {
         text += "# one interface is shown; each network card of the instance type gets one\n";
     }
     if handle.volume.size_gib.is_none() {
-        text += "# the size of the volume is that for an image of 8 GiB\n";
+        let data = if handle.data.is_empty() { "" } else { ", without the data sets" };
+        let _ = writeln!(text, "# the size of the volume is that for an image of 8 GiB{data}");
+    }
+    for set in &handle.data {
+        let _ = writeln!(text, "# fetches {} as {}", set.source, set.dest);
+    }
+    if let Some(staging) = &handle.staging {
+        let _ = writeln!(text, "# sends the files of {}", staging.folder.display());
     }
     let request = run_instances(handle, first, &unknown(handle, first), 0);
     let _ = write!(text, "--- # ec2:RunInstances\n{}--- # run by the agent\n{}", yaml::to_text(&request), handle.script);
@@ -49,6 +56,7 @@ fn unknown(handle: &Handle, first: &Offer) -> Found {
         image_id: handle.image.to_string(),
         root_device: "(the root device of the image)".to_owned(),
         root_gib: 8,
+        data_gib: 0,
         network_cards: 1,
         own_group: handle.needs_group().then(|| "(the group of this job)".to_owned()),
         expires: format!("({} s after the launch)", handle.lifetime.expires_after()),

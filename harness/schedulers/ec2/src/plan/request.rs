@@ -12,6 +12,8 @@ pub(crate) struct Found {
     pub root_device: String,
     /// The size of its snapshot.
     pub root_gib: u32,
+    /// What the data sets take.
+    pub data_gib: u32,
     /// Of the instance type; each gets an adapter with `network: efa`.
     pub network_cards: u32,
     /// The security group that was created for the job.
@@ -50,7 +52,7 @@ pub(crate) fn run_instances(handle: &Handle, offer: &Offer, found: &Found, numbe
 fn volume(handle: &Handle, found: &Found) -> Value {
     let volume = handle.volume;
     let mut ebs = json!({
-        "VolumeSize": volume.size_gib.unwrap_or(found.root_gib.max(8) + ROOM_GIB),
+        "VolumeSize": volume.size_gib.unwrap_or(found.root_gib.max(8).saturating_add(ROOM_GIB).saturating_add(found.data_gib)),
         "VolumeType": volume.kind.as_str(),
         "DeleteOnTermination": true,
         "Encrypted": true,

@@ -19,6 +19,7 @@ fn found(handle: &Handle) -> Found {
         image_id: "ami-0abc1234def567890".into(),
         root_device: "/dev/xvda".into(),
         root_gib: 30,
+        data_gib: 0,
         network_cards: 4,
         own_group: handle.needs_group().then(|| "sg-00000001".into()),
         expires: "1795600000".into(),

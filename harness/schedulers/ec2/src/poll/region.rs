@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     cloud::{Cloud, CloudError, Filter, Instance, Object, Subnet},
+    data::Copies,
     decide::offer::Refused,
     failure,
     resolve::Resolver,
@@ -49,6 +50,7 @@ pub(super) type SessionPlace = (String, String);
 pub(crate) struct Region {
     pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) resolver: Resolver,
+    pub(crate) copies: Copies,
     clock: Clock,
     jobs: Mutex<HashMap<JobId, Arc<Tracked>>>,
     schedule: Mutex<Schedule>,
@@ -79,6 +81,7 @@ impl Region {
         Arc::new(Self {
             resolver: Resolver::new(Arc::clone(&cloud)),
             cloud,
+            copies: Copies::default(),
             clock,
             jobs: Mutex::default(),
             schedule: Mutex::new(Schedule { task: None, pause: Duration::from_secs(5), last: now, due: now }),

@@ -4,7 +4,7 @@ use crate::{
     cloud::{Instance, Object},
     decide::{
         log::Tail,
-        status::{Console, Member, Said},
+        status::{Console, Member, Outputs, Said},
     },
     plan::Handle,
 };
@@ -132,6 +132,11 @@ impl Tracked {
 
     pub(crate) fn is_over(&self) -> bool {
         self.known.borrow().is_over()
+    }
+
+    /// What has become of the files that its script has left.
+    pub(crate) fn outputs(&self) -> Outputs {
+        self.memory.lock().said.get(&0).map(|(_, said)| said.outputs).unwrap_or_default()
     }
 
     /// The end of a log that its console has.

@@ -114,6 +114,7 @@ impl Facts {
             image_id: image.id.clone(),
             root_device: image.root_device.clone(),
             root_gib: image.root_gib,
+            data_gib: 0,
             network_cards: instance_type.network_cards,
             own_group: None,
             expires: "0".to_owned(),

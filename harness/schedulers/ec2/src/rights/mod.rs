@@ -4,7 +4,10 @@ mod setup;
 
 pub use setup::setup;
 
-use crate::{config::Image, plan::Handle};
+use crate::{
+    config::{Image, Source},
+    plan::Handle,
+};
 use muster_core::job::workload::Workload;
 use muster_text::{Value, diagnostic::Diagnostic};
 use serde_json::json;
@@ -48,6 +51,8 @@ pub fn policy(plans: &[Plan], account: &str) -> Value {
         rights.pass_roles(),
         rights.objects(),
         rights.list_objects(),
+        rights.data(),
+        rights.list_data(),
     ];
     // Only one denies: what is not allowed is denied anyway.
     let written = |statement: Statement| {
@@ -249,6 +254,36 @@ impl Rights<'_> {
         let condition = Some(json!({ "StringLike": { "s3:prefix": prefixes } }));
         let resources = self.handles.iter().map(arn).collect();
         Statement { sid: "List", actions: actions("s3", &["ListBucket"]), resources, condition }
+    }
+
+    /// Buckets and keys of data sets, with the region that they are in.
+    fn sets(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let sets = self.handles.iter().flat_map(|handle| handle.data.iter().map(|set| (handle.place.region.as_str(), set)));
+        sets.filter_map(|(region, set)| match &set.source {
+            Source::S3 { bucket, key } => Some((region, bucket.as_str(), key.as_str())),
+            Source::Http(_) => None,
+        })
+    }
+
+    /// The addresses that instances get are signed with these rights.
+    fn data(&self) -> Statement {
+        let arn = |(region, bucket, key): (&str, &str, &str)| {
+            let below = if key.is_empty() || key.ends_with('/') { "*" } else { "" };
+            format!("arn:{}:s3:::{bucket}/{key}{below}", partition(region))
+        };
+        Statement {
+            sid: "Data",
+            actions: actions("s3", &["GetObject"]),
+            resources: self.sets().map(arn).collect(),
+            condition: None,
+        }
+    }
+
+    fn list_data(&self) -> Statement {
+        let resources = self.sets().map(|(region, bucket, _)| format!("arn:{}:s3:::{bucket}", partition(region))).collect();
+        let prefixes: BTreeSet<String> = self.sets().map(|(_, _, key)| format!("{key}*")).collect();
+        let condition = Some(json!({ "StringLike": { "s3:prefix": prefixes } }));
+        Statement { sid: "ListData", actions: actions("s3", &["ListBucket"]), resources, condition }
     }
 }
 

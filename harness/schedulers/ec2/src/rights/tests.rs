@@ -15,6 +15,7 @@ fn planned(config: Value, options: Value, instances: u32) -> Plan {
 fn demanding() -> Plan {
     let config = json!({
         "ami": "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023", "instance_type": "p5.48xlarge", "placement": "cluster",
+        "data": [{ "src": "s3://sets/imagenet/", "dest": "data" }, { "src": "s3://sets/one.tar", "dest": "x" }],
     });
     let options =
         json!({ "region": "us-gov-west-1", "bucket": "s3://other", "subnets": ["subnet-0a1b2c3d"], "instance_profile": "host" });
@@ -35,7 +36,7 @@ fn what_a_job_needs_beside_that_is_allowed_where_it_needs_it() {
     };
     let (few, more) = (policy(&[plain], "*"), policy(&both, "*"));
     let added: Vec<String> = sids(&more).into_iter().filter(|sid| !sids(&few).contains(sid)).collect();
-    assert_eq!(added, ["MakeGroups", "MakeGroupsIn", "Parameters", "PassRoles"]);
+    assert_eq!(added, ["MakeGroups", "MakeGroupsIn", "Parameters", "PassRoles", "Data", "ListData"]);
     let text = more.to_string();
     for part in [
         "arn:aws-us-gov:ssm:us-gov-west-1::parameter/aws/service/ami-amazon-linux-latest/al2023",
@@ -43,6 +44,8 @@ fn what_a_job_needs_beside_that_is_allowed_where_it_needs_it() {
         "arn:aws-us-gov:s3:::other/*",
         "arn:aws:s3:::bench/ci/*",
         "ec2:DeletePlacementGroup",
+        "arn:aws-us-gov:s3:::sets/imagenet/*",
+        "arn:aws-us-gov:s3:::sets/one.tar",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

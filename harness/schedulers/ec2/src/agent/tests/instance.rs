@@ -97,8 +97,8 @@ pub(super) fn missing(shell: Shell, http: &str) -> Option<String> {
 /// Puts the bundle, and the list of all addresses, where an instance looks for them.
 pub(super) fn stage(server: &Server, script: &str, instances: u32) {
     let variable = ("GREETING".to_owned(), "it's \"$HOME\"".to_owned());
-    let bundle = parcel::bundle(script, &[variable]).unwrap();
-    let entries = parcel::entries(instances);
+    let bundle = parcel::bundle(script, &[variable], &[]).unwrap();
+    let entries = parcel::entries(instances, false);
     let addresses: Vec<String> = entries.iter().map(|entry| server.url(&entry.key())).collect();
     server.put("boot", parcel::list(&bundle, &entries, &addresses));
     server.put("bundle", bundle);

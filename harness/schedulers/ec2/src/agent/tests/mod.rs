@@ -134,10 +134,10 @@ fn the_script_sees_variables_of_the_harness_and_works_in_a_folder_of_its_own() {
 
 #[test]
 fn a_bundle_is_the_same_for_the_same_job() {
-    let bundle = |script| parcel::bundle(script, &[]).unwrap();
+    let bundle = |script| parcel::bundle(script, &[], &[]).unwrap();
     assert_eq!(bundle("true\n"), bundle("true\n"));
     assert_ne!(bundle("true\n"), bundle("false\n"));
-    let entries = parcel::entries(2);
+    let entries = parcel::entries(2, false);
     let addresses: Vec<String> = entries.iter().map(|entry| format!("{:?}:{}", entry.method, entry.key())).collect();
     let list = parcel::list(b"bundle", &entries, &addresses);
     let lines: Vec<&str> = list.lines().collect();

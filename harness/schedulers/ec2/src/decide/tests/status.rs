@@ -24,6 +24,7 @@ fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
         zone,
         started: exit.map(|_| 1100),
         log_bytes: 4,
+        outputs: super::super::status::Outputs::None,
         t: 1200,
     })
 }

@@ -1,0 +1,232 @@
+//! Data sets: found in S3, or copied there once from elsewhere, and said to the agents file by file.
+
+use crate::{
+    agent::fetched::{Check, Fetched},
+    cloud::{Cloud, CloudError, Downloaded},
+    config::{Bucket, DataSet, Digest, Source, is_plain_path},
+    failure,
+    plan::Handle,
+};
+use muster_core::error::{Class, SchedulerError};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+use tokio::sync::Mutex;
+
+/// The most files that one case fetches: each has an address in its list.
+const MOST_FILES: usize = 2000;
+
+/// The sizes of what was copied into a bucket, by bucket and key. One for all jobs of a region: a source is copied once, also where
+/// many ask at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    known: Mutex<BTreeMap<(String, String), Copy>>,
+}
+
+/// The size of a copy, once it is there. Who copies holds it.
+type Copy = Arc<Mutex<Option<u64>>>;
+
+/// Where a file from elsewhere is in the bucket of the site: under its digest, so that sessions share it.
+fn key_of(bucket: &Bucket, digest: &Digest) -> String {
+    bucket.key(&match digest {
+        Digest::Sha256(digest) => format!("data/sha256-{digest}"),
+        Digest::Md5(digest) => format!("data/md5-{digest}"),
+    })
+}
+
+/// Whether a job waits for copies before it is launched.
+pub(crate) fn copied(handle: &Handle) -> impl Iterator<Item = (&DataSet, &str, &Digest)> {
+    handle.data.iter().filter_map(|set| match (&set.source, &set.digest) {
+        (Source::Http(address), Some(digest)) => Some((set, address.as_str(), digest)),
+        _ => None,
+    })
+}
+
+impl Copies {
+    /// Brings all that a job needs from elsewhere into the bucket. `folder`: where files may lie meanwhile.
+    ///
+    /// # Errors
+    /// A source does not answer, or is another file than the check says.
+    pub(crate) async fn bring(&self, cloud: &dyn Cloud, handle: &Handle, folder: &Path) -> Result<(), SchedulerError> {
+        for (_, address, digest) in copied(handle) {
+            self.copy(cloud, &handle.bucket, (address, digest), folder).await?;
+        }
+        Ok(())
+    }
+
+    /// The size of a copy.
+    async fn copy(
+        &self,
+        cloud: &dyn Cloud,
+        bucket: &Bucket,
+        (address, digest): (&str, &Digest),
+        folder: &Path,
+    ) -> Result<u64, SchedulerError> {
+        let key = key_of(bucket, digest);
+        let known = Arc::clone(self.known.lock().await.entry((bucket.name.clone(), key.clone())).or_default());
+        let mut known = known.lock().await;
+        if let Some(size) = *known {
+            return Ok(size);
+        }
+        let there = cloud.objects(&bucket.name, &key).await.map_err(|error| failure::of_launch(error, "look for data sets"))?;
+        let size = match there.iter().find(|object| object.key == key) {
+            Some(object) => object.size,
+            None => fetch(cloud, (&bucket.name, &key), (address, digest), folder).await?,
+        };
+        *known = Some(size);
+        Ok(size)
+    }
+
+    /// All files that the instances of a job fetch.
+    ///
+    /// # Errors
+    /// There are none where the check says, or too many.
+    pub(crate) async fn files(&self, cloud: &dyn Cloud, handle: &Handle, folder: &Path) -> Result<Vec<Fetched>, SchedulerError> {
+        let mut files = Vec::new();
+        for set in &handle.data {
+            match &set.source {
+                Source::Http(address) => {
+                    let Some(digest) = &set.digest else { continue };
+                    let size = self.copy(cloud, &handle.bucket, (address, digest), folder).await?;
+                    let path = destination(set, address.split(['?', '#']).next().unwrap_or_default());
+                    let (bucket, key) = (handle.bucket.name.clone(), key_of(&handle.bucket, digest));
+                    files.push(Fetched { path, unpack: set.unpack, check: Check::Digest(digest.clone()), bucket, key, size });
+                }
+                Source::S3 { bucket, key } => files.extend(in_s3(cloud, set, (bucket, key)).await?),
+            }
+        }
+        if files.len() > MOST_FILES {
+            let what =
+                format!("the data sets have {} files, and {MOST_FILES} can be fetched: pack them into archives", files.len());
+            return Err(SchedulerError::plain(Class::Config, what).with_nothing_created());
+        }
+        Ok(files)
+    }
+}
+
+async fn in_s3(cloud: &dyn Cloud, set: &DataSet, (bucket, key): (&str, &str)) -> Result<Vec<Fetched>, SchedulerError> {
+    let listed = cloud.objects(bucket, key).await.map_err(|error| failure::of_launch(error, &format!("list {}", set.source)))?;
+    let wrong = |what: String| SchedulerError::plain(Class::Config, what).with_nothing_created();
+    let mut files = Vec::new();
+    // An empty object whose name ends with a slash is how consoles show a folder.
+    for object in listed.into_iter().filter(|object| !object.key.ends_with('/')) {
+        let path = if set.source.is_folder() {
+            let below = &object.key[key.len()..];
+            if !is_plain_path(below) {
+                let letters = "use letters, digits and `/_.-=+@:,` in its key";
+                return Err(wrong(format!("s3://{bucket}/{} cannot be fetched: {letters}", object.key)));
+            }
+            format!("{}/{below}", set.dest.trim_end_matches('/'))
+        } else if object.key == key {
+            destination(set, key)
+        } else {
+            continue;
+        };
+        let check = set.digest.clone().map_or(Check::Size(object.size), Check::Digest);
+        let (bucket, size) = (bucket.to_owned(), object.size);
+        files.push(Fetched { path, unpack: set.unpack, check, bucket, key: object.key, size });
+    }
+    if files.is_empty() { Err(wrong(format!("there is nothing at {}", set.source))) } else { Ok(files) }
+}
+
+/// Where a single file goes: into a folder under its own name, or where the check says.
+fn destination(set: &DataSet, source: &str) -> String {
+    let name = source.rsplit('/').next().filter(|name| is_plain_path(name)).unwrap_or("data");
+    match set.dest.strip_suffix('/') {
+        Some(folder) if !set.unpack => format!("{folder}/{name}"),
+        Some(folder) => folder.to_owned(),
+        None => set.dest.clone(),
+    }
+}
+
+/// Copies a file of the web into a bucket, if it is what the check says, and returns its size.
+async fn fetch(
+    cloud: &dyn Cloud,
+    (bucket, key): (&str, &str),
+    (address, digest): (&str, &Digest),
+    folder: &Path,
+) -> Result<u64, SchedulerError> {
+    let file = tempfile::Builder::new().prefix("rfm_data").tempfile_in(folder);
+    let file = file.map_err(|error| SchedulerError::new(Class::Infra, format!("write to {}", folder.display()), error))?;
+    let failed = |error: CloudError| match &error {
+        // It is the check's: a file that is not there, or for which one has to log in.
+        CloudError::Refused { service: "HTTP", status: 400..500, .. } => {
+            SchedulerError::plain(Class::Config, format!("fetch a data set: {error}")).with_nothing_created()
+        }
+        _ => SchedulerError::new(Class::Infra, "fetch a data set", error).with_nothing_created(),
+    };
+    // What is behind `?` may be a key to it.
+    let shown = address.split('?').next().unwrap_or(address);
+    let Downloaded { size, sha256, md5 } = cloud.download(address, shown, file.path()).await.map_err(failed)?;
+    let (wanted, found) = match digest {
+        Digest::Sha256(wanted) => (wanted, sha256),
+        Digest::Md5(wanted) => (wanted, md5),
+    };
+    if *wanted != found {
+        let what = format!("{shown} is another file than the check says: its digest is {found}, and the check has {wanted}");
+        return Err(SchedulerError::plain(Class::Config, what).with_nothing_created());
+    }
+    let sent = cloud.upload(bucket, key, file.path()).await;
+    sent.map_err(|error| failure::of_launch(error, &format!("write to s3://{bucket}/{key}")))?;
+    Ok(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cloud::fake::Fake,
+        plan::{
+            self,
+            testing::{site, workload},
+        },
+    };
+    use serde_json::json;
+
+    fn handle(data: &serde_json::Value) -> Handle {
+        plan::handle(&workload(json!({ "ami": "ami-0abc1234", "instance_type": "c7i.8xlarge", "data": data }), site())).unwrap()
+    }
+
+    async fn files(fake: &Fake, data: serde_json::Value) -> Result<Vec<(String, String, u64)>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let found = Copies::default().files(fake, &handle(&data), folder.path()).await;
+        let row = |file: Fetched| (file.path, file.key, file.size);
+        found.map(|files| files.into_iter().map(row).collect()).map_err(|error| error.to_string())
+    }
+
+    fn row(path: &str, key: &str, size: u64) -> (String, String, u64) {
+        (path.to_owned(), key.to_owned(), size)
+    }
+
+    #[tokio::test]
+    async fn objects_of_s3_are_found_where_the_check_says_and_go_where_it_says() {
+        let fake = Fake::default();
+        for key in ["sets/a/1", "sets/a/deep/2", "sets/a/", "sets/ab", "odd/x y"] {
+            fake.put_now("sets", key, b"12345");
+        }
+        let set = |src: &str, dest: &str| json!([{ "src": src, "dest": dest }]);
+        assert_eq!(
+            files(&fake, set("s3://sets/sets/a/", "data/a")).await.unwrap(),
+            [row("data/a/1", "sets/a/1", 5), row("data/a/deep/2", "sets/a/deep/2", 5)]
+        );
+        assert_eq!(files(&fake, set("s3://sets/sets/ab", "x")).await.unwrap(), [row("x", "sets/ab", 5)]);
+        assert_eq!(files(&fake, set("s3://sets/sets/ab", "/x/")).await.unwrap(), [row("/x/ab", "sets/ab", 5)]);
+        for (src, error) in [
+            ("s3://sets/sets/b", "there is nothing at s3://sets/sets/b"),
+            ("s3://sets/sets/a", "there is nothing at s3://sets/sets/a"),
+            ("s3://sets/odd/", "s3://sets/odd/x y cannot be fetched: use letters, digits and `/_.-=+@:,` in its key"),
+        ] {
+            assert_eq!(files(&fake, set(src, "x")).await.unwrap_err(), error);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_bucket_under_its_digest_is_not_copied_again() {
+        let fake = Fake::default();
+        let digest = "0f".repeat(32);
+        let bucket = handle(&json!([])).bucket;
+        let key = bucket.key(&format!("data/sha256-{digest}"));
+        fake.put_now(&bucket.name, &key, b"123");
+        // The region in memory panics at a download.
+        let data = json!([{ "src": "https://example.org/a/set.tar?key=1", "dest": "sets/", "sha256": digest }]);
+        assert_eq!(files(&fake, data).await.unwrap(), [row("sets/set.tar", &key, 3)]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The files that a script leaves, from S3 into the stage folder: there a session finds what `keep_files` names.
+
+use crate::{agent::parcel::OUTPUTS, cloud::Method, decide::status::Outputs, failure, plan::Handle, poll::Region};
+use flate2::read::GzDecoder;
+use muster_core::{
+    error::{Class, SchedulerError},
+    job::{
+        scheduler::{Ending, Exit, Job},
+        stage_folder,
+    },
+};
+use muster_stage::blocking;
+use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+
+/// How long an address works by which the harness itself fetches them.
+const FETCHED_WITHIN: Duration = Duration::from_hours(1);
+
+/// Fetches what the script has left.
+///
+/// # Errors
+/// It is not there although the script has passed: what reads the files would judge a part of them.
+pub(crate) async fn bring(region: &Arc<Region>, job: &Job, ending: &Ending) -> Result<(), SchedulerError> {
+    let handle = Handle::of(job)?;
+    if !handle.keeps_files {
+        return Ok(());
+    }
+    let has_passed = ending.exits.iter().all(|section| section.exit == Exit::Code(0));
+    let missing = |why: &str| {
+        if has_passed {
+            Err(SchedulerError::plain(Class::Infra, format!("the files of `keep_files` did not come back: {why}")))
+        } else {
+            tracing::warn!(case = job.case, why, "the files of a case did not come back");
+            Ok(())
+        }
+    };
+    match region.track(job)?.outputs() {
+        Outputs::Sent => fetch(region, job, &handle).await,
+        Outputs::Large => missing("they are more than 1 GiB"),
+        Outputs::None | Outputs::Lost => missing("the instance could not send them"),
+    }
+}
+
+async fn fetch(region: &Region, job: &Job, handle: &Handle) -> Result<(), SchedulerError> {
+    let (bucket, key) = (&handle.bucket.name, format!("{}0/{OUTPUTS}", handle.prefix));
+    let until = region.now().plus(FETCHED_WITHIN);
+    let signed = region.cloud.presign(bucket, &[(Method::Get, key.clone())], until).await;
+    let address = signed.map_err(|error| failure::of_running(error, "sign an address"))?.remove(0);
+    let archive = tempfile::Builder::new().prefix("rfm_job.outputs").tempfile_in(&job.stage);
+    let archive =
+        archive.map_err(|error| SchedulerError::new(Class::Infra, format!("write to {}", job.stage.display()), error))?;
+    let shown = format!("s3://{bucket}/{key}");
+    let downloaded = region.cloud.download(&address, &shown, archive.path()).await;
+    downloaded.map_err(|error| failure::of_running(error, "fetch the files of a job"))?;
+    let stage = job.stage.clone();
+    let unpacked = blocking(move || unpack(archive.path(), &stage)).await;
+    unpacked.map_err(|error| SchedulerError::new(Class::Infra, format!("unpack the files of {}", job.case), error))
+}
+
+/// Regular files alone, nothing outside of the folder, and nothing in the place of Muster's own files: an instance is not trusted.
+fn unpack(archive: &Path, stage: &Path) -> io::Result<()> {
+    let mut archive = tar::Archive::new(GzDecoder::new(File::open(archive)?));
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let first = path.components().find(|part| !matches!(part, std::path::Component::CurDir));
+        let is_ours = first.is_none_or(|part| stage_folder::is_ours(part.as_os_str()));
+        if entry.header().entry_type().is_file() && !is_ours {
+            entry.set_preserve_permissions(false);
+            entry.unpack_in(stage)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::fs;
+
+    #[test]
+    fn nothing_leaves_the_folder_and_nothing_of_muster_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let stage = folder.path().join("stage");
+        fs::create_dir(&stage).unwrap();
+        fs::write(stage.join("rfm_job.sh"), "ours").unwrap();
+        let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        for path in ["./out/result", "rfm_job.sh", "./rfm_job.out", "../outside"] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(3);
+            header.set_mode(0o644);
+            let name = header.as_gnu_mut().unwrap();
+            name.name[..path.len()].copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            archive.append(&header, &b"new"[..]).unwrap();
+        }
+        let mut link = tar::Header::new_gnu();
+        link.set_entry_type(tar::EntryType::Symlink);
+        link.set_size(0);
+        archive.append_link(&mut link, "link", "/etc").unwrap();
+        let bytes = archive.into_inner().unwrap().finish().unwrap();
+        fs::write(folder.path().join("archive"), bytes).unwrap();
+        unpack(&folder.path().join("archive"), &stage).unwrap();
+        assert_eq!(fs::read_to_string(stage.join("out/result")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(stage.join("rfm_job.sh")).unwrap(), "ours");
+        for absent in ["rfm_job.out", "link", "../outside"] {
+            assert!(!stage.join(absent).exists(), "{absent}");
+        }
+    }
+}
