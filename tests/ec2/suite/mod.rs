@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "each test of the scheduler uses a part")]
 mod cloud;
 mod ends;
+mod files;
 mod fixture;
 mod image;
 #[allow(dead_code, reason = "each test of the scheduler uses a part")]
@@ -36,4 +37,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     run::a_request_that_ec2_is_too_busy_for_is_sent_again,
     run::a_zone_without_capacity_is_asked_once_and_the_next_one_at_once,
     run::a_passing_script_leaves_its_log_and_nothing_else,
+    files::the_check_stream_runs_unchanged_on_an_instance,
+    files::data_sets_of_the_web_are_copied_once_and_those_of_s3_are_read_in_place,
+    files::sources_travel_with_the_script_and_what_it_leaves_comes_back,
+    files::a_data_set_that_is_another_launches_nothing,
 ];
