@@ -117,7 +117,7 @@ keys! {
         /// shifter.
         container_platform: ContainerEntry,
         /// Globs of files in the stage folder to keep when the check passes. Text files can be searched with `file: glob` in
-        /// `sanity` and `perf_variables`. Only on `local` and `slurm`, which share files with the harness.
+        /// `sanity` and `perf_variables`. Not on k8s.
         keep_files: OneOrMany<Spanned<String>>,
         /// Environment variables of the job, `$` in them expands. They override those of the partition and the environment. On
         /// k8s they are set in every primary container that does not set them itself.
