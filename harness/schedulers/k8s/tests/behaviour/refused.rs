@@ -73,7 +73,10 @@ pub(crate) async fn what_was_never_granted_is_refused_at_once(cluster: TestClust
 }
 
 pub(crate) async fn credentials_that_are_not_accepted_have_created_nothing(cluster: TestCluster) {
-    cluster.fake().fault(Fault::status("POST", "/pods", 401, "Unauthorized", "Unauthorized").times(1000));
+    // Of every request: credentials that were accepted once may be so again, and the launch waits.
+    for method in ["GET", "POST", "PATCH", "PUT"] {
+        cluster.fake().fault(Fault::status(method, "/", 401, "Unauthorized", "Unauthorized").times(1000));
+    }
     let error = cluster.scheduler.launch(&cluster.plan(pod("", "run; exit 0"))).await.expect_err("a refusal");
     assert_eq!((error.class, error.nothing_created), (Class::Config, true), "{}", chain(&error));
 }
