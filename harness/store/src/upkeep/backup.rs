@@ -4,9 +4,16 @@ use super::Upkeep;
 use crate::{Location, SqlError, StoreError, file::connect, sql::query};
 use muster_host::{files, replace};
 use std::{
-    fs, io,
+    fs,
+    hash::{BuildHasher, RandomState},
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+/// How the name of a copy ends until it is whole.
+const PART: &str = ".part";
+/// A copy that nothing was written to for so long is nobody's.
+const ABANDONED: Duration = Duration::from_hours(1);
 
 impl Upkeep {
     /// Copies a file as it is at this moment, while others write to it, and checks the copy. It takes the place of an earlier copy
@@ -26,12 +33,16 @@ impl Upkeep {
         if fs::metadata(&replaced).is_ok_and(|file| file.len() > 0) && !connect::is_database(&replaced).await {
             return Err(failed("a file is there that is no results database".to_owned()));
         }
-        let part = beside(&replaced, ".part");
-        let copied = self.copy(&part).await;
-        let done = match copied {
-            Ok(size) => fs::rename(&part, &replaced).map(|()| size).map_err(|error| failed(error.to_string())),
-            Err(why) => Err(failed(why)),
+        no_log_beside(&replaced).map_err(failed)?;
+        remove_old_parts(&replaced);
+        // Two copies to one target do not meet.
+        let part = beside(&replaced, &format!(".{:016x}{PART}", RandomState::new().hash_one(0)));
+        let copied = match self.copy(&part).await {
+            Ok(size) => no_log_beside(&replaced).map(|()| size),
+            Err(why) => Err(why),
         };
+        let done = copied.and_then(|size| fs::rename(&part, &replaced).map(|()| size).map_err(|error| error.to_string()));
+        let done = done.map_err(failed);
         if done.is_err() {
             // SQLite leaves its journal when the disk is full.
             for left in [beside(&part, "-journal"), part] {
@@ -44,10 +55,6 @@ impl Upkeep {
     /// Writes and checks the copy. Returns its size, or why there is none.
     async fn copy(&mut self, part: &Path) -> Result<u64, String> {
         let text = part.to_str().ok_or("its path is not UTF-8")?.to_owned();
-        match fs::remove_file(part) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.to_string()),
-            _ => {}
-        }
         // With our mode, not with that of SQLite.
         files::create_new(part).map_err(|error| error.to_string())?;
         let sql = |cause: sqlx::Error| SqlError::from(cause).to_string();
@@ -58,6 +65,30 @@ impl Upkeep {
         }
         let file = fs::File::open(part).and_then(|file| file.sync_all().and_then(|()| file.metadata()));
         file.map(|file| file.len()).map_err(|error| error.to_string())
+    }
+}
+
+/// SQLite would write what is in a log into the new copy.
+fn no_log_beside(target: &Path) -> Result<(), String> {
+    let mut logs = ["-wal", "-journal"].into_iter().map(|suffix| beside(target, suffix));
+    let log = logs.find(|log| fs::metadata(log).is_ok_and(|log| log.len() > 0));
+    log.map_or(Ok(()), |log| {
+        let log = log.display();
+        Err(format!("{log} is there: something writes to the earlier copy, or was killed while it did; end it, and remove {log}"))
+    })
+}
+
+/// What copies to this target that were killed have left.
+fn remove_old_parts(target: &Path) {
+    let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { return };
+    let begin = format!("{}.", name.to_string_lossy());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_part = name.starts_with(&begin) && (name.ends_with(PART) || name.ends_with(&format!("{PART}-journal")));
+        let modified = entry.metadata().and_then(|file| file.modified()).ok();
+        if is_part && modified.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > ABANDONED) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 

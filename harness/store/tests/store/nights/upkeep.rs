@@ -203,6 +203,36 @@ async fn a_copy_takes_the_place_of_a_database_alone() {
 }
 
 #[tokio::test]
+async fn a_copy_is_not_put_beside_the_log_of_the_earlier_one_and_two_at_once_do_not_meet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.db");
+    let store = Store::open(&path).await.unwrap();
+    add(&store, "a", 1, true).await;
+    store.close().await.unwrap();
+    let (mut upkeep, mut another) = (Upkeep::open(&path).await.unwrap(), Upkeep::open(&path).await.unwrap());
+    let copy = folder.path().join("copy.db");
+    let log = folder.path().join("copy.db-wal");
+    std::fs::write(&log, "pages").unwrap();
+    let error = chain(&upkeep.backup(&copy).await.unwrap_err()).replace(&folder.path().display().to_string(), "FOLDER");
+    insta::assert_snapshot!(error, @"no backup to FOLDER/copy.db: FOLDER/copy.db-wal is there: something writes to the earlier copy, or was killed while it did; end it, and remove FOLDER/copy.db-wal");
+    assert!(!copy.exists());
+    std::fs::remove_file(&log).unwrap();
+    // Another process is in the middle of its copy; one was killed long ago.
+    let [theirs, old] = ["copy.db.1.part", "copy.db.2.part"].map(|name| folder.path().join(name));
+    std::fs::write(&theirs, "half").unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
+    std::fs::File::create(&old).unwrap().set_modified(long_ago).unwrap();
+    let both = tokio::join!(upkeep.backup(&copy), another.backup(&copy));
+    both.0.unwrap();
+    both.1.unwrap();
+    assert_eq!(std::fs::read_to_string(&theirs).unwrap(), "half");
+    assert!(!old.exists());
+    let names = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.contains(".part")).count(), 1);
+    check_integrity(&copy.into()).await;
+}
+
+#[tokio::test]
 async fn a_copy_replaces_the_target_of_a_link_and_never_a_pipe() {
     use std::os::unix::fs::{FileTypeExt, symlink};
     let folder = tempfile::tempdir().unwrap();
