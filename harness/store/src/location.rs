@@ -7,6 +7,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
 };
+use url::form_urlencoded;
 
 /// What stands for a password.
 const MASK: &str = muster_core::secret::MASK;
@@ -103,13 +104,22 @@ impl fmt::Debug for Server {
 
 impl From<OsString> for Location {
     fn from(text: OsString) -> Self {
-        match text.to_str() {
-            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Self::Server(Server { url: url.to_owned() })
-            }
+        match text.to_str().map(str::trim) {
+            // One that is not of PostgreSQL is refused where a connection is made, and its password is not shown either.
+            Some(url) if is_url(url) => Self::Server(Server { url: url.to_owned() }),
+            // To SQLite these are databases in memory, and URLs of its own.
+            Some(name) if name.starts_with(':') || name.starts_with("file:") => Self::File(Path::new(".").join(name)),
             _ => Self::File(text.into()),
         }
     }
+}
+
+/// Whether it begins with a scheme, as RFC 3986 spells that, and `://`.
+fn is_url(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
+    })
 }
 
 macro_rules! from {
@@ -162,7 +172,9 @@ fn passwords(url: &str) -> impl Iterator<Item = (usize, usize)> {
         let start = position;
         position += pair.len() + 1;
         let (key, value) = pair.trim_start_matches('?').split_once('=')?;
-        let is_secret = matches!(key.to_ascii_lowercase().as_str(), "password" | "sslpassword") && !value.is_empty();
+        // A key may be written with escapes, too.
+        let key = form_urlencoded::parse(key.as_bytes()).next().map(|(key, _)| key.to_ascii_lowercase()).unwrap_or_default();
+        let is_secret = matches!(key.as_str(), "password" | "sslpassword") && !value.is_empty();
         is_secret.then(|| (start + pair.len() - value.len(), start + pair.len()))
     });
     user.into_iter().chain(of_key)
@@ -183,13 +195,17 @@ mod tests {
             ("postgres://ada@db:5433/muster", "postgres://ada@db:5433/muster"),
             ("postgres://db:5433/muster?user=ada@site", "postgres://db:***@site"),
             ("postgres:///muster", "postgres:///muster"),
+            ("Postgres://ada:s3cret@db/muster", "Postgres://ada:***@db/muster"),
+            (" postgres://ada:s3cret@db/muster", "postgres://ada:***@db/muster"),
+            ("postgresql+asyncpg://ada:s3cret@db/muster", "postgresql+asyncpg://ada:***@db/muster"),
+            ("postgres://ada@db/m?pass%77ord=s3cret", "postgres://ada@db/m?pass%77ord=***"),
         ];
         for (url, expected) in rows {
-            assert_eq!(masked(url), expected);
+            assert_eq!(masked(url.trim()), expected);
             let location = Location::from(url);
             assert_eq!(location.display().to_string(), expected);
             assert!(!format!("{location:?}").contains("s3c"), "{location:?}");
-            assert_eq!(location.has_password(), url != expected, "{url}");
+            assert_eq!(location.has_password(), expected.contains("***"), "{url}");
         }
     }
 
@@ -198,6 +214,13 @@ mod tests {
         for path in ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c"] {
             assert_eq!(Location::from(path), Location::File(path.into()));
             assert!(!Location::from(path).has_password());
+        }
+    }
+
+    #[test]
+    fn a_name_that_sqlite_would_not_take_for_a_file_is_one() {
+        for (name, path) in [(":memory:", "./:memory:"), ("file:results.db?mode=memory", "./file:results.db?mode=memory")] {
+            assert_eq!(Location::from(name), Location::File(path.into()));
         }
     }
 }

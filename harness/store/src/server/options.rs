@@ -47,6 +47,12 @@ impl Options {
         let mut url = Url::parse(&url.replacen("@/", "@localhost/", 1)).map_err(|error| {
             format!("its URL is not valid: {error} (in a password, `/`, `@`, `:`, `#` and `%` are written as %2F, %40, %3A, %23 and %25)")
         })?;
+        if !matches!(url.scheme(), "postgres" | "postgresql") {
+            return Err(format!(
+                "its URL begins with `{}://`: a server is `postgres://...`, a file is given by its path",
+                url.scheme()
+            ));
+        }
         let (mut passfile, mut spool, mut spool_limit) = (None, None, SPOOL_LIMIT);
         let mut rest = Vec::new();
         for (key, value) in url.query_pairs() {
@@ -129,6 +135,8 @@ mod tests {
             "postgres://ada:s3cret@db/muster?sslmode=always",
             "postgres://ada:s3cret@db/muster?spool_limit=none",
             "postgres://ada@db/muster?passfile=/nowhere/pgpass",
+            "Postgres://ada:s3cret@db:5433/muster",
+            "postgresql+asyncpg://ada:s3cret@db/muster",
         ];
         let texts: String = urls.iter().map(|url| of(url) + "\n").collect();
         assert!(!texts.contains("s3c"), "{texts}");
@@ -140,6 +148,8 @@ mod tests {
         its URL is not valid: unknown value \"always\" for `ssl_mode`
         spool_limit is the size of the spool in MiB, a number from 1
         the password file /nowhere/pgpass: No such file or directory (os error 2)
+        ada@db:5433/muster
+        its URL begins with `postgresql+asyncpg://`: a server is `postgres://...`, a file is given by its path
         ");
     }
 
