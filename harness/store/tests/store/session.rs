@@ -1,8 +1,11 @@
 //! A session from its beginning to its end.
 
-use crate::support::{check_integrity, database, held, intend, intend_as, job, launched, limits, owner, result, rules, session};
+use crate::support::{
+    begin_in_night, check_integrity, database, held, intend, intend_as, job, launched, limits, owner, result, rules, session,
+};
 use muster_core::{
     job::scheduler::Disruption,
+    night::NightRules,
     result::{CaseResult, Failure, Outcome},
 };
 use muster_store::{JobState, Reader, SessionState, Store, StoreError};
@@ -251,4 +254,23 @@ async fn results_are_read_in_parts() {
     }
     assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1]);
     assert_eq!(parts.concat(), reader.results(&second.id).await.unwrap());
+}
+
+#[tokio::test]
+async fn the_rest_of_a_session_whose_importer_was_killed_is_written_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = database(&folder);
+    let store = Store::open(&database).await.unwrap();
+    let mine = begin_in_night(&store, session("0199half", 5), &owner(1)).await;
+    store.finished(&mine.id, &result(0, 1, Outcome::Pass)).await.unwrap();
+    store.finished(&mine.id, &result(1, 1, Outcome::Abort)).await.unwrap();
+    let reader = Reader::open(&database).await.unwrap();
+    let from = reader.held(&mine.id).await.unwrap().unwrap();
+    let stored = reader.results(&mine.id).await.unwrap();
+    let all = [result(0, 1, Outcome::Pass), result(1, 1, Outcome::Abort), result(1, 2, Outcome::Pass)];
+    let night = NightRules::default().night_of(mine.started);
+    store.write_rest(&mine, &night, (&from, &owner(2)), &all, &stored).await.unwrap();
+    store.close().await.unwrap();
+    assert_eq!(reader.results(&mine.id).await.unwrap(), all);
+    assert_eq!(reader.held(&mine.id).await.unwrap(), None, "it has ended");
 }

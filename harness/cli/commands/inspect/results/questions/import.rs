@@ -16,7 +16,7 @@ use muster_core::{
 use muster_host::owner;
 use muster_report::run_report;
 use muster_session::runtime;
-use muster_store::{ReframeDatabase, Store};
+use muster_store::{Reader, ReframeDatabase, SessionRow, Store, StoreError};
 use muster_text::Value;
 use std::{
     fs,
@@ -59,23 +59,36 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
     Ok(0)
 }
 
-/// Stores a session, unless there is one of this id.
+/// Stores a session, unless there is one of this id. Of one whose import was killed it stores the rest.
 async fn stored_once(
     store: &Store,
     (session, night): (Session, Night),
     results: Vec<CaseResult>,
     imported: &mut Imported,
 ) -> anyhow::Result<()> {
-    let reader = muster_store::Reader::of_writer(store.database().clone()).await?;
-    if reader.session_of(&session.id, &|_| None).await?.is_some() {
-        imported.known += 1;
-        return Ok(());
+    let reader = Reader::of_writer(store.database().clone()).await?;
+    let importer = owner::this_owner();
+    match reader.session_of(&session.id, &|_| None).await? {
+        None => store.write_whole(&session, &night, &importer, &results).await?,
+        Some(row) if is_half(&reader, &row).await? => {
+            let stored = reader.results(&session.id).await?;
+            store.write_rest(&session, &night, (&row.held, &importer), &results, &stored).await?;
+        }
+        Some(_) => {
+            imported.known += 1;
+            return Ok(());
+        }
     }
-    store.write_whole(&session, &night, &owner::this_owner(), &results).await?;
     imported.sessions += 1;
     imported.results += results.len();
     imported.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
     Ok(())
+}
+
+/// Whether the import of a session was killed: it has no end, nobody holds it, and unlike a session that ran it has no jobs.
+async fn is_half(reader: &Reader, row: &SessionRow) -> Result<bool, StoreError> {
+    let is_over = row.session.ended.is_some() || owner::is_alive(&row.held.owner) == Some(true);
+    Ok(!is_over && reader.unfinished(&row.session.id).await?.is_empty() && reader.teardowns(&row.session.id).await?.is_empty())
 }
 
 /// Hands out every session of a file.
