@@ -21,7 +21,7 @@ use crate::{
     reports::{files::ReportFiles, session},
     session::{early::Early, leave::SignOfLife},
     settings::{self, Places},
-    terminal::{self, NoEcho, Terminal, view::View},
+    terminal::{self, NoEcho, Terminal, unwritten::EXIT_UNWRITTEN, view::View},
     wiring::{self, Wired, database, secrets},
 };
 use anyhow::Context;
@@ -118,10 +118,30 @@ pub fn run(
         secrets: secrets::of(cli),
     };
     let begun = Begun::of(runtime, early, config, &plan, heartbeat, terminal)?;
-    let (session, removed) = conduct(runtime, begun, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
-    let code = session::report(cli, &reports, &session, &plan.attempts, terminal);
-    report_daemons(&removed, &plan.attempts, cli, terminal);
-    code
+    let conducted = conduct(runtime, begun, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
+    let code = session::report(cli, &reports, &conducted.session, &plan.attempts, terminal);
+    report_daemons(&conducted.removed, &plan.attempts, cli, terminal);
+    if conducted.num_not_stored > 0 {
+        let (count, database) = (conducted.num_not_stored, places.database.display());
+        terminal.note(&format!("error: {count} result(s) of this session are not in the results database {database}"));
+    }
+    let code = code?;
+    Ok(if code == 0 && !conducted.is_stored() { EXIT_UNWRITTEN } else { code })
+}
+
+/// A session that is over.
+struct Conducted {
+    session: Session,
+    /// What jobs had left running.
+    removed: Vec<Removed>,
+    num_not_stored: u32,
+    end_is_stored: bool,
+}
+
+impl Conducted {
+    fn is_stored(&self) -> bool {
+        self.num_not_stored == 0 && self.end_is_stored
+    }
 }
 
 fn view(cli: &Cli, plan: &SessionPlan, terminal: Terminal) -> View {
@@ -170,7 +190,7 @@ fn conduct(
     wired: &Wired,
     terminal: Terminal,
     watch: impl FnOnce() -> thread::JoinHandle<()>,
-) -> anyhow::Result<(Session, Vec<Removed>)> {
+) -> anyhow::Result<Conducted> {
     let Begun { signals, engine, session: started, ownership, heartbeat } = begun;
     let (is_running, end_of_session) = oneshot::channel::<()>();
     // On a thread of its own: the threads of the runtime may all wait for a file system that does not answer.
@@ -197,19 +217,21 @@ fn conduct(
     if let Err(panic) = trials.join() {
         panic::resume_unwind(panic);
     }
-    let mut removed = Vec::new();
+    let (mut removed, mut end_is_stored) = (Vec::new(), true);
     let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed, terminal)) {
         Ok(session) => session,
         Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(&started.id, terminal)),
         Err(error) => {
+            end_is_stored = false;
             terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
             Session { ended: Some(clock::now()), interrupted: engine.is_cancelled(), ..started }
         }
     };
+    let num_not_stored = engine.num_not_stored();
     // The view ends when no sender of events is left.
     drop((is_running, engine));
     let _ = watching.join();
-    Ok((session, removed))
+    Ok(Conducted { session, removed, num_not_stored, end_is_stored })
 }
 
 /// Tears down, ends what jobs had left running, and stores the end. `removed`: what was ended.

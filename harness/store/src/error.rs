@@ -74,8 +74,8 @@ pub enum StoreError {
     },
     /// The server is still away at the end.
     #[error(
-        "the results database {} does not answer: {count} messages are kept in {}; the next `muster` that opens this database on this \
-         machine writes them", database.display(), path.display()
+        "the results database {} does not answer: {count} messages are kept in {}; the next command that writes to this database \
+         on this machine writes them first", database.display(), path.display()
     )]
     Spooled { database: Location, path: PathBuf, count: u64 },
     /// Something is written for a session that was not started here.
@@ -121,6 +121,7 @@ pub struct SqlError(Arc<sqlx::Error>);
 const BUSY: i32 = 5;
 const READ_ONLY: i32 = 8;
 const CORRUPT: i32 = 11;
+const FULL: i32 = 13;
 const CANNOT_OPEN: i32 = 14;
 const TOO_BIG: i32 = 18;
 const CONSTRAINT: i32 = 19;
@@ -152,6 +153,11 @@ impl SqlError {
 
     pub(crate) fn is_busy(&self) -> bool {
         self.code() == Some(BUSY) || self.has_state(&COLLISION)
+    }
+
+    /// There is no room on the disk.
+    pub(crate) fn is_full(&self) -> bool {
+        self.code() == Some(FULL)
     }
 
     /// The server is not there, or gone.
@@ -255,7 +261,7 @@ mod tests {
         store the job of nbody @eidf:gpu+default: expected value at line 1 column 1
         the results database state/results.db is closed
         write to the spool spool/db.spool, while the database server is away: no storage space
-        the results database postgres://ada:***@db/m does not answer: 3 messages are kept in spool/db.spool; the next `muster` that opens this database on this machine writes them
+        the results database postgres://ada:***@db/m does not answer: 3 messages are kept in spool/db.spool; the next command that writes to this database on this machine writes them first
         session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`

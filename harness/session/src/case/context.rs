@@ -20,7 +20,7 @@ use muster_store::{Describe, Store};
 use muster_text::time::format_duration;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU32},
     time::Duration,
 };
 use tokio::{
@@ -66,6 +66,8 @@ pub(crate) struct Context {
     pub(crate) judges: Judges,
     pub(crate) secrets: Secrets,
     outages: Outages,
+    /// Results that could not be stored.
+    pub(crate) not_stored: AtomicU32,
 }
 
 impl Context {
@@ -78,6 +80,15 @@ impl Context {
         sweep: String,
         secrets: Secrets,
     ) -> Self {
+        if let Some(store) = &store {
+            // A database outlives the view of a session, which ends when nobody can send events any more.
+            let events = events.downgrade();
+            store.tell(move |text| {
+                if let Some(events) = events.upgrade() {
+                    let _ = events.send(Event::Warning(text));
+                }
+            });
+        }
         Self {
             session,
             folders,
@@ -93,6 +104,7 @@ impl Context {
             judges: Judges::new(judge),
             secrets,
             outages: Outages::default(),
+            not_stored: AtomicU32::new(0),
         }
     }
 
@@ -152,6 +164,9 @@ impl Context {
         let limit = format_duration(limit);
         self.emit(Event::Warning(format!("the session has been ending for {limit}: no server is waited for any more{left}")));
         self.give_up.cancel();
+        if let Some(store) = &self.store {
+            store.hurry();
+        }
     }
 
     /// Says what the end of the session waits for. `left`: how long it may still take.

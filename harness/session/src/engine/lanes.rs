@@ -25,7 +25,7 @@ use muster_core::{
 use muster_host::clock;
 use std::{
     collections::{BTreeSet, VecDeque},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
 };
 use tokio::sync::oneshot;
 
@@ -199,6 +199,7 @@ impl Shared {
         if let Some(store) = &self.context.store
             && let Err(error) = store.finished_with(&self.context.session.id, &result, log).await
         {
+            self.context.not_stored.fetch_add(1, Ordering::Relaxed);
             self.context.emit(Event::Warning(format!("{}: the result is not stored: {}", result.name, chain(&error))));
         }
         crash_points::reached(crash_points::Point::ResultStored);

@@ -39,7 +39,7 @@ use muster_host::clock;
 use muster_store::{Owner, Store, StoreError};
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 use tokio::{
@@ -287,6 +287,11 @@ impl Engine {
     /// Resolves when the session is cancelled.
     pub async fn cancelled(&self) {
         self.shared.context.cancel.cancelled().await;
+    }
+
+    /// How many results could not be stored.
+    pub fn num_not_stored(&self) -> u32 {
+        self.shared.context.not_stored.load(Ordering::Relaxed)
     }
 
     /// Whether the session was cancelled.

@@ -23,7 +23,7 @@ use crate::{
     Location, StoreError, connect,
     error::SqlError,
     sql::{Connection, Row, query},
-    write::history,
+    write::{self, history},
 };
 use muster_text::{
     diagnostic::did_you_mean,
@@ -78,7 +78,7 @@ pub struct Annotation {
 }
 
 impl Upkeep {
-    /// Opens a database that there is, and brings its tables up to date.
+    /// Opens a database that there is, brings its tables up to date, and writes what processes that are gone have kept for it.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none.
@@ -87,6 +87,8 @@ impl Upkeep {
         if !database.exists() {
             return Err(StoreError::Missing { database });
         }
+        // What is changed may be about what a session could not write.
+        write::recover(&database).await?;
         let (connection, _) = connect::for_writing(&database).await?;
         Ok(Self { database, connection })
     }

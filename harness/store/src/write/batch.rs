@@ -8,7 +8,7 @@ use crate::{
         live::{CaseKey, NewState, States},
         message::{Envelope, Message, Text},
         night::NightWriter,
-        outage::{self, Outage},
+        outage::{self, Line, Outage},
         rows::{Ids, KnownCase, Rows, SessionCases, Sessions},
         session,
         statements::{REOPEN, Statements},
@@ -25,6 +25,8 @@ use tokio::time::{sleep, timeout};
 
 /// How long a running session waits for the lock of another process, after the connection's own timeout.
 const LOCKED: Duration = Duration::from_mins(2);
+/// The same for a full disk, of which somebody may remove something.
+const FULL: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(100);
 /// How long a server may take for a transaction.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -45,6 +47,7 @@ pub(crate) struct Writer {
     /// Of a server.
     pub(super) outage: Option<Outage>,
     night: NightWriter,
+    pub(super) line: Arc<Line>,
 }
 
 impl Writer {
@@ -57,6 +60,7 @@ impl Writer {
             connection: Some(connection),
             sessions: Sessions::new(),
             ids: Ids::default(),
+            line: Arc::default(),
             states,
         }
     }
@@ -98,7 +102,7 @@ impl Writer {
         if self.connection.is_none() {
             return self.keep(&mut vec![envelope], None);
         }
-        match self.transaction(&[&envelope.message]).await {
+        match self.retry_while_locked(&[&envelope.message]).await {
             Err(error) if self.is_lost(&error) => self.lose(&error, &mut vec![envelope]),
             outcome => self.answer(envelope, outcome),
         }
@@ -127,24 +131,31 @@ impl Writer {
         }
     }
 
-    /// Writes all of `messages` or nothing. While a session runs, a lock (a backup, for instance) is waited for, so that no result
-    /// is lost. A session that is about to start fails at once.
+    /// Writes all of `messages` or nothing. While a session runs, a lock (a backup, for instance) and a full disk are waited for, so
+    /// that no result is lost. A session that is about to start fails at once, and one that must end waits no more.
     async fn retry_while_locked(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
         let (started, mut is_reported) = (Instant::now(), false);
         loop {
-            match self.transaction(messages).await {
-                Err(error) if error.is_busy() && !self.sessions.is_empty() && started.elapsed() < LOCKED => {
-                    if !std::mem::replace(&mut is_reported, true) {
-                        let database = self.database.display();
-                        tracing::warn!(
-                            "the results database {database} is locked by another process; waiting, at most {LOCKED:?}"
-                        );
-                    }
-                    // Not every lock is waited for by the connection.
-                    sleep(LOCK_POLL).await;
-                }
-                outcome => return outcome,
+            let outcome = self.transaction(messages).await;
+            let Err(error) = &outcome else { return outcome };
+            let limit = match error {
+                error if error.is_busy() => LOCKED,
+                error if error.is_full() => FULL,
+                _ => return outcome,
+            };
+            if self.sessions.is_empty() || self.line.is_hurried() || started.elapsed() >= limit {
+                return outcome;
             }
+            if !std::mem::replace(&mut is_reported, true) {
+                let database = self.database.display();
+                self.line.warn(if error.is_full() {
+                    format!("the results database {database} has no room on its disk; waiting, at most {limit:?}")
+                } else {
+                    format!("the results database {database} is locked by another process; waiting, at most {limit:?}")
+                });
+            }
+            // Not every lock is waited for by the connection.
+            sleep(LOCK_POLL).await;
         }
     }
 

@@ -21,6 +21,7 @@ use crate::{
         batch::Writer,
         live::{CaseKey, NewState, States},
         message::{AttemptEntry, Envelope, Handover, Hidden, IntentEntry, JobKey, Message, SessionEntry, encode_job},
+        outage::Line,
     },
 };
 pub use live::Describe;
@@ -85,6 +86,7 @@ struct Inner {
     sender: mpsc::UnboundedSender<Envelope>,
     /// What is written with the next transaction.
     states: Arc<States>,
+    line: Arc<Line>,
     /// Who waits here has not encoded anything yet: ten thousand waiting cases hold no buffers. Twice a batch, so
     /// that the next is being made while one is committed.
     turns: Semaphore,
@@ -103,8 +105,9 @@ impl Store {
 
     fn start(writer: Writer, states: Arc<States>, database: Location, notes: Vec<String>) -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
+        let line = Arc::clone(&writer.line);
         tokio::spawn(write(writer, receiver));
-        let inner = Inner { database, notes, sender, states, turns: Semaphore::new(2 * BATCH) };
+        let inner = Inner { database, notes, sender, states, line, turns: Semaphore::new(2 * BATCH) };
         Self { inner: Arc::new(inner), hidden: Arc::default() }
     }
 
@@ -122,6 +125,17 @@ impl Store {
     /// What the user should know of this database, one sentence each; usually nothing.
     pub fn notes(&self) -> &[String] {
         &self.inner.notes
+    }
+
+    /// Who tells the user of an outage. Until there is one, and for all but the first, the log has it.
+    pub fn tell(&self, listener: impl Fn(String) + Send + Sync + 'static) {
+        self.inner.line.listen(Box::new(listener));
+    }
+
+    /// The session must end: neither a server nor a lock nor room on a disk is waited for any more. What cannot be written or kept
+    /// now is refused.
+    pub fn hurry(&self) {
+        self.inner.line.hurry();
     }
 
     /// Writes down a session and who holds it.
@@ -271,7 +285,11 @@ impl Store {
 pub async fn recover(database: &Location) -> Result<(), StoreError> {
     match database {
         Location::File(_) => Ok(()),
-        Location::Server(_) => Store::open(database).await?.close().await,
+        Location::Server(_) => {
+            let store = Store::open(database).await?;
+            store.notes().iter().for_each(|note| tracing::warn!("{note}"));
+            store.close().await
+        }
     }
 }
 
@@ -286,9 +304,15 @@ fn taken(session: &SessionId, error: StoreError) -> StoreError {
 /// The writer task: ends at `Close`, or when the last `Store` is gone.
 async fn write(mut writer: Writer, mut receiver: mpsc::UnboundedReceiver<Envelope>) {
     let mut envelopes = Vec::with_capacity(BATCH);
+    let (line, mut is_hurried) = (Arc::clone(&writer.line), false);
     let mut has_states = false;
     loop {
         let open = tokio::select! {
+            () = line.hurried(), if !is_hurried => {
+                writer.release().await;
+                is_hurried = true;
+                continue;
+            }
             open = next_batch(&mut receiver, &mut envelopes, has_states) => open,
             connection = writer.returned() => {
                 writer.go_on(connection).await;
@@ -480,5 +504,39 @@ mod tests {
         finished.unwrap();
         store.close().await.unwrap();
         assert_eq!(Reader::open(folder.path().join("results.db")).await.unwrap().results(&session.id).await.unwrap(), [result]);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_must_end_waits_for_no_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA busy_timeout = 20").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let (mut other, _) = connect::for_writing(store.database()).await.unwrap();
+        other.begin().await.unwrap();
+        let (result, started) = (skipped("1", ""), std::time::Instant::now());
+        let hurry = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            store.hurry();
+        };
+        let (finished, ()) = tokio::join!(store.finished(&session.id, &result), hurry);
+        assert!(finished.is_err() && started.elapsed() < Duration::from_secs(30), "{finished:?} {:?}", started.elapsed());
+        other.rollback().await.unwrap();
+        store.finished(&session.id, &result).await.unwrap();
+        store.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_waited_for_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(&folder, "PRAGMA max_page_count = 66").await;
+        let session = session();
+        store.begin(&session, &owner()).await.unwrap();
+        let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let all = Arc::clone(&told);
+        store.tell(move |text| all.lock().unwrap().push(text));
+        store.finished(&session.id, &skipped("1", &"x".repeat(300_000))).await.unwrap_err();
+        let told = told.lock().unwrap().join("\n");
+        assert!(told.ends_with("results.db has no room on its disk; waiting, at most 10s"), "{told}");
     }
 }

@@ -58,4 +58,5 @@ async fn without_a_place_to_write_the_plan_nothing_is_launched() {
     let place = folder.path().display().to_string();
     insta::assert_snapshot!(result.cause.as_deref().unwrap_or_default().replace(&place, ""), @"store the plan: the results database /results.db is closed");
     assert!(bench.drain().iter().any(|line| line.starts_with("warning") && line.contains("the result is not stored")));
+    assert_eq!(bench.engine.num_not_stored(), 1);
 }

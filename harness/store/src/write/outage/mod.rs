@@ -6,7 +6,11 @@
 //! Whether the last transaction was committed is not known when a connection is lost. Its messages are spooled with its number, and
 //! the server says later what became of it.
 
+mod fate;
+mod line;
 mod spool;
+
+pub(super) use line::Line;
 
 use crate::{
     Location, StoreError, connect,
@@ -19,8 +23,9 @@ use crate::{
         rows::SessionCases,
     },
 };
+use fate::{Fate, fate};
 use spool::{Spool, Tried};
-use std::{collections::BTreeSet, future, io, mem, ops::Range, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future, io, mem, ops::Range, path::Path, sync::Arc, time::Duration};
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
@@ -30,6 +35,8 @@ use tokio::{
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the end of a session waits for a server that is away. What is in the spool is then written by whoever comes next.
 const LAST_WAIT: Duration = Duration::from_secs(30);
+/// How long a lock of a file is waited for when nothing else is waited for any more.
+const LAST_BUSY: &str = "PRAGMA busy_timeout = 1000";
 /// The most messages of a spool in one transaction.
 const REPLAYED: usize = 256;
 
@@ -45,34 +52,6 @@ pub(super) struct Outage {
     transaction: Option<i64>,
     /// The messages of the spool that it writes.
     replayed: Option<Range<u64>>,
-}
-
-/// What becomes of a message while the server is away.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// It precedes a launch.
-    Launch,
-    Spooled,
-    /// Only the server decides it.
-    Refused,
-    /// It is nothing by itself.
-    Dropped,
-}
-
-fn fate(message: &Message) -> Fate {
-    match message {
-        Message::Intent(_) => Fate::Launch,
-        Message::Launched(..) | Message::Finished(_) | Message::Cleaned(_) | Message::Swept(_) | Message::End { .. } => {
-            Fate::Spooled
-        }
-        Message::Begin(_)
-        | Message::TakeOver(..)
-        | Message::HandOver(..)
-        | Message::Beat(..)
-        | Message::Plan(..)
-        | Message::Seen(..) => Fate::Refused,
-        Message::States | Message::Close => Fate::Dropped,
-    }
 }
 
 impl Outage {
@@ -111,11 +90,11 @@ impl Writer {
         let Some(outage) = &mut self.outage else { return };
         self.connection = None;
         let database = self.database.clone();
-        tracing::warn!(
+        self.line.warn(format!(
             "the results database {} does not answer ({error}); results are kept in {} until it does",
             database.display(),
             outage.spool.path().display()
-        );
+        ));
         outage.returns = Some(tokio::spawn(connected(database)));
         let transaction = outage.transaction.take();
         self.keep(envelopes, transaction);
@@ -124,11 +103,11 @@ impl Writer {
     /// Spools messages, and answers them. `transaction`: in which they may have been committed.
     pub(super) fn keep(&mut self, envelopes: &mut Vec<Envelope>, transaction: Option<i64>) {
         let Some(outage) = &mut self.outage else { return };
-        let (mut kept, mut acks, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut kept, mut acks, mut refused, mut without_room) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for envelope in envelopes.drain(..) {
             match fate(&envelope.message) {
-                Fate::Launch if !outage.spool.has_room_for_launches() => outage.hold(envelope),
-                Fate::Spooled if outage.spool.is_full() => outage.hold(envelope),
+                Fate::Launch if !outage.spool.has_room_for_launches() => without_room.push(envelope),
+                Fate::Spooled if outage.spool.is_full() => without_room.push(envelope),
                 Fate::Launch | Fate::Spooled => {
                     kept.push(envelope.message);
                     acks.push(envelope.ack);
@@ -147,8 +126,34 @@ impl Writer {
                 let _ = ack.send(written.as_ref().map_err(failed).copied());
             }
         }
+        if self.line.is_hurried() {
+            refuse(outage.spool.path(), without_room);
+        } else {
+            self.hold(without_room);
+        }
         for envelope in refused {
             self.answer(envelope, Err(away()));
+        }
+    }
+
+    /// Messages for which there is no room wait for the server.
+    fn hold(&mut self, envelopes: Vec<Envelope>) {
+        let Some(outage) = &mut self.outage else { return };
+        if outage.held.is_empty() && !envelopes.is_empty() {
+            let path = outage.spool.path().display();
+            self.line.warn(format!("the spool {path} is full: nothing more is launched until the database answers"));
+        }
+        outage.held.extend(envelopes);
+    }
+
+    /// Nothing is waited for any more: answers those who wait for room in the spool, and shortens the wait for a lock.
+    pub(super) async fn release(&mut self) {
+        if let Some(outage) = &mut self.outage {
+            refuse(outage.spool.path(), mem::take(&mut outage.held));
+        } else if let Some(connection) = &mut self.connection
+            && let Err(error) = connection.script(LAST_BUSY).await
+        {
+            tracing::debug!(%error, "a lock is waited for as before");
         }
     }
 
@@ -170,7 +175,10 @@ impl Writer {
         outage.returns = None;
         match replayed {
             Ok(count) => {
-                tracing::warn!("the results database {} answers again; {count} messages are written", self.database.display());
+                self.line.warn(format!(
+                    "the results database {} answers again; {count} messages are written",
+                    self.database.display()
+                ));
                 let mut held = mem::take(&mut outage.held);
                 if !held.is_empty() {
                     // Also where it fails, it leaves none.
@@ -302,7 +310,7 @@ impl Writer {
                 continue;
             }
             let Some(number) = self.number_of(session).await? else {
-                tracing::warn!("session {session} is not in {}: what was kept of it is lost", self.database.display());
+                self.line.warn(format!("session {session} is not in {}: what was kept of it is lost", self.database.display()));
                 continue;
             };
             let connection = self.connection.as_mut().ok_or_else(away)?;
@@ -338,18 +346,6 @@ impl Writer {
     }
 }
 
-impl Outage {
-    fn hold(&mut self, envelope: Envelope) {
-        if self.held.is_empty() {
-            tracing::warn!(
-                "the spool {} is full: nothing more is launched until the database answers",
-                self.spool.path().display()
-            );
-        }
-        self.held.push(envelope);
-    }
-}
-
 impl Drop for Outage {
     fn drop(&mut self) {
         if let Some(returns) = &self.returns {
@@ -366,6 +362,15 @@ async fn connected(database: Location) -> Connection {
             Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the results database is still away"),
         }
         sleep(PAUSE).await;
+    }
+}
+
+/// There was no room in the spool for these.
+fn refuse(spool: &Path, envelopes: Vec<Envelope>) {
+    for ack in envelopes.into_iter().filter_map(|envelope| envelope.ack) {
+        let cause = io::Error::new(io::ErrorKind::StorageFull, "it is full");
+        // If the waiter was dropped, it asks for nothing.
+        let _ = ack.send(Err(StoreError::Spool { path: spool.to_owned(), cause }));
     }
 }
 

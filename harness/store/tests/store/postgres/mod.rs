@@ -6,7 +6,7 @@ use muster_core::{
     live::{CaseProgress, CaseState},
     result::Outcome,
 };
-use muster_store::{Location, Reader, Store, StoreError};
+use muster_store::{Location, Reader, Store, StoreError, Upkeep};
 use muster_test_database::server::{self, Server};
 use muster_text::time::Timestamp;
 use std::{
@@ -198,6 +198,45 @@ async fn while_the_server_is_away_cases_go_on_until_the_spool_is_full_and_no_ses
     assert_eq!(place.spools(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_must_end_does_not_wait_for_room_in_the_spool() {
+    let Some(mut place) = Place::new(&[]) else { return };
+    let store = Store::open(place.with("&spool_limit=1")).await.unwrap();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let all = Arc::clone(&told);
+    store.tell(move |text| all.lock().unwrap().push(text));
+    let mine = session("0199full", 5);
+    store.begin(&mine, &owner(1)).await.unwrap();
+    place.server.kill();
+    let waiting = {
+        let (store, session) = (store.clone(), mine.id.clone());
+        tokio::spawn(async move {
+            let mut number = 0;
+            loop {
+                number += 1;
+                if let Err(error) = intend(&store, &session, number, 1).await {
+                    return error;
+                }
+            }
+        })
+    };
+    while !told.lock().unwrap().iter().any(|text| text.ends_with(" is full: nothing more is launched until the database answers"))
+    {
+        assert!(!waiting.is_finished());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    store.hurry();
+    let error = tokio::time::timeout(Duration::from_secs(5), waiting).await.unwrap().unwrap();
+    assert!(matches!(&error, StoreError::Spool { .. }), "{error:?}");
+    // There is room for results.
+    store.finished(&mine.id, &result(1, 1, Outcome::Pass)).await.unwrap();
+    let told = told.lock().unwrap().clone();
+    assert!(told[0].contains(" does not answer ("), "{told:?}");
+    place.server.run().unwrap();
+    store.close().await.unwrap();
+    assert_eq!(place.spools(), 0);
+}
+
 /// A process begins a session, loses the server, keeps results, and is killed.
 fn leave_a_spool(place: &mut Place) -> PathBuf {
     let mut child = Command::new(env::current_exe().unwrap())
@@ -265,6 +304,15 @@ async fn a_spool_whose_session_is_not_in_the_database_stays_and_is_named() {
     assert!(!spool.exists());
     let reader = Reader::open(place.database()).await.unwrap();
     assert_eq!(reader.results(&session("0199left", 5).id).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_upkeep_of_a_database_begins_with_what_is_in_a_spool() {
+    let Some(mut place) = Place::new(&[]) else { return };
+    let spool = leave_a_spool(&mut place);
+    place.server.run().unwrap();
+    Upkeep::open(place.database()).await.unwrap().close().await.unwrap();
+    assert!(!spool.exists());
 }
 
 /// Not with `eprintln!`, which the test harness keeps for itself.
