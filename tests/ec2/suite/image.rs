@@ -65,8 +65,8 @@ fn image() -> Option<&'static Path> {
 
 /// The keys of a check whose script first writes a file.
 fn with_file(name: &str, text: &str) -> String {
-    let lines: String = text.trim().lines().map(|line| format!("    {line}\n")).collect();
-    format!("prerun_cmds:\n  - |\n    cat >{name} <<'END'\n{lines}    END\n")
+    let lines = text.trim().replace('\n', "\n    ");
+    format!("prerun_cmds:\n  - |\n    cat >{name} <<'END'\n    {lines}\n    END\n")
 }
 
 fn cloud() -> Cloud {
