@@ -126,7 +126,9 @@ fn of_unit(known: &KnownMetric, (unit, mut points): (String, Vec<Point>), change
         }
     }
     marks.sort_by_key(|mark| mark.night);
-    points.iter_mut().for_each(|point| point.basis.unit.clone_from(&unit));
+    for point in &mut points {
+        point.basis.unit.clone_from(&unit);
+    }
     History { metric, unit, direction: known.direction, points, marks }
 }
 
