@@ -67,12 +67,12 @@ async fn stored_once(
     imported: &mut Imported,
 ) -> anyhow::Result<()> {
     let reader = Reader::of_writer(store.database().clone()).await?;
-    let importer = owner::this_owner();
+    let owner = owner::this_owner();
     match reader.session_of(&session.id, &|_| None).await? {
-        None => store.write_whole(&session, &night, &importer, &results).await?,
+        None => store.write_whole(&session, &night, &owner, &results).await?,
         Some(row) if is_half(&reader, &row).await? => {
             let stored = reader.results(&session.id).await?;
-            store.write_rest(&session, &night, (&row.held, &importer), &results, &stored).await?;
+            store.write_rest(&session, &night, (&row.held, &owner), &results, &stored).await?;
         }
         Some(_) => {
             imported.known += 1;
