@@ -23,7 +23,8 @@ pub fn list(files: &[impl AsRef<Path>], selection: &Selection, started: Timestam
     Ok(List::new(entries, Date::of(started)))
 }
 
-fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
+/// The entries of one file.
+pub fn entries_of(path: &Path) -> anyhow::Result<Vec<Entry>> {
     let text = files::text_or_stdin(path).with_context(|| format!("--quarantine {} cannot be read", path.display()))?;
     let mut sources = Sources::default();
     let name = if is_dash(path) { files::STDIN_NAME.to_owned() } else { path.display().to_string() };

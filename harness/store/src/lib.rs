@@ -37,5 +37,6 @@ pub use read::{
     selected::{Selected, SelectedCase},
 };
 pub use reframe::ReframeDatabase;
+pub use server::{Rights, rights};
 pub use upkeep::{Annotation, Keep, Kind, Pruned, Rebuilt, Upkeep};
 pub use write::{Describe, Intent, Seen, Store, recover};

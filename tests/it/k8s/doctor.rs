@@ -80,6 +80,27 @@ fn a_missing_right_a_full_quota_and_a_wrong_clock_are_named_with_what_to_do() {
 }
 
 #[test]
+fn files_that_flags_name_are_looked_at_and_none_is_made() {
+    let ground = Ground::new();
+    ground.sandbox.write("known.yaml", "- { name: pod, reason: ticket 1, until: 2999-01-01 }\n");
+    ground.sandbox.write("wrong.yaml", "- { name: pod, reason: ticket 1, until: soon }\n");
+    let flags = ["--report-junit", "new/junit.xml", "--report-html", "site.yaml/x.html", "--report-file", "."];
+    let lists = ["--quarantine", "known.yaml", "--quarantine", "wrong.yaml", "--quarantine", "gone.yaml"];
+    let ended = ground.doctor(&[&HERE[..], &flags, &lists].concat());
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let said = |topic: &str| {
+        let mut lines = ended.stdout.lines().filter(|line| line.contains(&format!(" {topic}: ")));
+        lines.next().unwrap_or_else(|| panic!("{topic}\n{}", ended.stdout)).to_owned()
+    };
+    assert!(said("JUnit report").starts_with("  ok ") && !ground.sandbox.path("new").exists(), "{}", said("JUnit report"));
+    assert!(said("HTML report").starts_with("  error "), "{}", said("HTML report"));
+    assert!(said("report file").starts_with("  error "), "{}", said("report file"));
+    assert!(ended.stdout.contains("  ok       quarantine: known.yaml: 1 entries"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("  error    quarantine: wrong.yaml:1:"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("quarantine: --quarantine gone.yaml cannot be read"), "{}", ended.stdout);
+}
+
+#[test]
 fn warnings_alone_are_no_failure() {
     let ground = Ground::new();
     ground.api.deny("list", "events");

@@ -1,5 +1,6 @@
 //! The questions about this machine: limits of the process, folders that are written to, the database. Levels are pure functions.
 
+use super::rights::granted;
 use crate::settings::Places;
 use muster_core::{
     error::chain,
@@ -72,16 +73,16 @@ fn limits(files: u64, processes: Option<u64>, file_size: Option<u64>) -> Vec<Pro
 
 /// What there is of a folder.
 #[derive(Debug)]
-struct Folder {
-    path: PathBuf,
+pub(super) struct Folder {
+    pub(super) path: PathBuf,
     /// Whether it, or what it would be made in, can be written to.
-    writable: io::Result<()>,
+    pub(super) writable: io::Result<()>,
     /// Bytes, and files if the file system counts them.
-    free: io::Result<(u64, Option<u64>)>,
+    pub(super) free: io::Result<(u64, Option<u64>)>,
 }
 
 /// A file system that hangs is given up with the question.
-async fn looked_at(path: PathBuf) -> Folder {
+pub(super) async fn looked_at(path: PathBuf) -> Folder {
     let given_up = Folder { path: path.clone(), writable: Err(io::Error::other("not looked at")), free: Ok((0, None)) };
     spawn_blocking(move || look(&path)).await.unwrap_or(given_up)
 }
@@ -100,7 +101,7 @@ fn look(path: &Path) -> Folder {
     Folder { path, writable, free }
 }
 
-fn folder(topic: &'static str, Folder { path, writable, free }: &Folder, flag: &str) -> Probed {
+pub(super) fn folder(topic: &'static str, Folder { path, writable, free }: &Folder, flag: &str) -> Probed {
     let path = path.display();
     let elsewhere = || Some(format!("choose another with {flag}"));
     let room = || Some(format!("remove what is not needed there, or choose another with {flag}"));
@@ -125,9 +126,14 @@ fn free_text(bytes: u64) -> String {
 
 async fn of_database(database: Location) -> Vec<Probed> {
     let opened = Reader::open(database.clone()).await.map(drop);
-    let Some(path) = database.as_file().map(Path::to_owned) else {
-        let answers = Probed::fine("database", format!("{} answers", database.display()));
-        return vec![judged(answers, opened, Ok(()))];
+    let path = match &database {
+        Location::File(path) => path.clone(),
+        Location::Server(server) => {
+            let is_newest = opened.is_ok();
+            let found = judged(Probed::fine("database", format!("{} answers", database.display())), opened, Ok(()));
+            let is_wrong = found.level == Level::Error;
+            return vec![if is_wrong { found } else { granted(found, is_newest, muster_store::rights(server).await) }];
+        }
     };
     let of_folder = looked_at(path.parent().unwrap_or(Path::new("/")).to_owned()).await;
     let folder = folder("database", &Folder { path: path.clone(), ..of_folder }, "--db");

@@ -2,13 +2,17 @@
 //!
 //! ```text
 //! machine   the questions about this machine: limits, folders, database
+//! files     those about files that flags name: reports, lists of quarantine
+//! rights    what the user of a database server may do there
 //! ask       asks the questions of a part one after the other, each within its limit
 //! watchdog  ends the process when even that is not over
 //! ```
 //! The questions about a partition are its scheduler's own: [`Scheduler::probes`].
 
 mod ask;
+mod files;
 mod machine;
+mod rights;
 mod watchdog;
 
 use crate::{
@@ -73,8 +77,9 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
     let asker = Asker::new(terminal);
     let connections = subject.connections();
     let runtime = runtime::build()?;
+    let of_machine = machine::questions(&places).into_iter().chain(files::questions(cli)).collect();
     let parts = runtime.block_on(async {
-        let here = async { Part { partition: None, found: asker.ask("this machine", machine::questions(&places)).await } };
+        let here = async { Part { partition: None, found: asker.ask("this machine", of_machine).await } };
         let of_partitions =
             subject.system.partitions.iter().map(|partition| subject.part(partition, &connections, &asker).boxed());
         let parts: Vec<BoxFuture<'_, Part>> = iter::once(here.boxed()).chain(of_partitions).collect();

@@ -53,7 +53,7 @@ async fn read_only(connection: &mut Connection, server: &Server) -> Result<(), S
     set.map_err(|cause| StoreError::Open { database: Location::Server(server.clone()), cause: cause.into() })
 }
 
-async fn connect(server: &Server) -> Result<Connection, StoreError> {
+pub(super) async fn connect(server: &Server) -> Result<Connection, StoreError> {
     let failed =
         |cause: sqlx::Error| StoreError::Open { database: Location::Server(server.clone()), cause: SqlError::from(cause) };
     let options = Options::of(server.url()).map_err(|why| failed(sqlx::Error::Configuration(why.into())))?;

@@ -3,5 +3,7 @@
 pub(crate) mod connect;
 mod options;
 mod password;
+mod rights;
 
 pub(crate) use options::Options;
+pub use rights::{Rights, rights};

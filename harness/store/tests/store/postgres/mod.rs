@@ -362,6 +362,26 @@ async fn a_heartbeat_has_its_age_by_the_clock_of_the_server_and_no_owner_is_sile
     assert_eq!(Reader::open(&file).await.unwrap().silence(&mine.id).await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn what_a_user_may_do_is_known_without_doing_it() {
+    let Some(place) = Place::new(&[]) else { return };
+    let of = async |user: &str| match Location::from(place.server.url_of(user, "muster")) {
+        Location::Server(server) => muster_store::rights(&server).await.unwrap(),
+        Location::File(path) => panic!("{}", path.display()),
+    };
+    place.server.execute("CREATE ROLE maker LOGIN; CREATE ROLE reader LOGIN; CREATE ROLE stranger LOGIN");
+    place.server.execute("GRANT USAGE, CREATE ON SCHEMA muster TO maker; GRANT USAGE ON SCHEMA muster TO reader");
+    let maker = of("maker").await;
+    assert_eq!((maker.schema.as_deref(), maker.creates, maker.is_copy), (Some("muster"), true, false));
+    assert_eq!(of("stranger").await.schema, None);
+    Store::open(&place.database()).await.unwrap().close().await.unwrap();
+    place.server.execute("GRANT SELECT ON ALL TABLES IN SCHEMA muster TO reader");
+    let reader = of("reader").await;
+    assert!(!reader.creates && reader.closed_tables.iter().any(|table| table == "session"), "{reader:?}");
+    place.server.execute("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA muster TO reader");
+    assert_eq!(of("reader").await.closed_tables, [""; 0]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_needs_no_right_but_to_select_and_nobody_else_reads() {
     let Some(place) = Place::new(&[]) else { return };
