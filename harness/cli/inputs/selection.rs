@@ -30,6 +30,8 @@ use muster_session::{case::judging, front::libtest};
 use muster_text::{
     diagnostic::{self, Diagnostic, Severity, Sources},
     expr::Effort,
+    file_mode::FileMode,
+    yaml::Node,
 };
 use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 
@@ -112,6 +114,25 @@ pub struct Site {
     pub sites: Sites,
     /// The one to use.
     pub system: Arc<System>,
+}
+
+impl Site {
+    /// The system as written; `None` for the built-in one.
+    pub fn document(&self) -> Option<&Node> {
+        self.sites.documents.iter().find(|document| document.get("name").and_then(Node::text) == Some(&self.system.name))
+    }
+
+    /// The mode of files that the site sets, and where.
+    pub fn file_mode(&self) -> Option<(FileMode, String)> {
+        let place = self.document().and_then(|document| document.entry("file_mode")).and_then(|entry| self.place(entry));
+        Some((self.system.file_mode?, place.unwrap_or_default()))
+    }
+
+    /// `site.yaml:6:5`, of a key as written.
+    pub fn place(&self, (name, _): &(Node, Node)) -> Option<String> {
+        let (path, line, column) = self.sites.sources.position(name.span)?;
+        Some(format!("{path}:{line}:{column}"))
+    }
 }
 
 /// Reads the site files and picks the system.

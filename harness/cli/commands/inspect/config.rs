@@ -12,7 +12,7 @@ use crate::{
 use muster_check::site::Partition;
 use muster_core::job::descriptor;
 use muster_report::secret::{masked, masked_setting};
-use muster_text::{file_mode::FileMode, size::Size, time::format_duration, yaml::Node};
+use muster_text::{size::Size, time::format_duration, yaml::Node};
 use std::fmt::Display;
 
 /// Wider columns of values would move the sources out of sight.
@@ -105,11 +105,6 @@ fn named(name: &str, value: &dyn Display) -> String {
 }
 
 impl Site {
-    /// The system as written; `None` for the built-in one.
-    fn document(&self) -> Option<&Node> {
-        self.sites.documents.iter().find(|document| document.get("name").and_then(Node::text) == Some(&self.system.name))
-    }
-
     /// Where a partition's setting is written: there, or at the system, or not at all.
     fn source(&self, partition: &Partition, key: &str) -> String {
         let Some(document) = self.document() else { return "built in".to_owned() };
@@ -122,19 +117,6 @@ impl Site {
             None if key == "processor" && partition.scheduler.complete_processor.is_some() => "detected".to_owned(),
             None => "default".to_owned(),
         }
-    }
-}
-
-impl Site {
-    /// The mode of files that the site sets, and where.
-    pub fn file_mode(&self) -> Option<(FileMode, String)> {
-        let place = self.document().and_then(|document| document.entry("file_mode")).and_then(|entry| self.place(entry));
-        Some((self.system.file_mode?, place.unwrap_or_default()))
-    }
-
-    fn place(&self, (name, _): &(Node, Node)) -> Option<String> {
-        let (path, line, column) = self.sites.sources.position(name.span)?;
-        Some(format!("{path}:{line}:{column}"))
     }
 }
 

@@ -66,7 +66,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let unfinished = Unfinished::of(cli, row)?;
     let previous = runtime.block_on(PreviousOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
     let previous = previous.ok_or_else(|| owners::still_runs(&unfinished.row))?;
-    unfinished.read(&runtime, terminal)?.finish(previous, &runtime, &early)
+    unfinished.load(&runtime, terminal)?.finish(previous, &runtime, &early)
 }
 
 /// A session that another process has left unfinished.
@@ -103,7 +103,7 @@ impl Unfinished {
     }
 
     /// Reads the files that it was started with. It is not touched yet.
-    pub fn read(self, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<Read> {
+    pub fn load(self, runtime: &Runtime, terminal: Terminal) -> anyhow::Result<LoadedSession> {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
         let terminal = Terminal { aside: args::takes_stdout(cli)?, ..terminal };
@@ -118,12 +118,12 @@ impl Unfinished {
         } else {
             cases::arrange(cli, std::mem::take(&mut selection.cases), &adjustments, &row.session.id, runtime, terminal)?
         };
-        Ok(Read { row, system: selection.system, parsed, policy, adjustments, quarantine, cases, terminal })
+        Ok(LoadedSession { row, system: selection.system, parsed, policy, adjustments, quarantine, cases, terminal })
     }
 }
 
-/// A session that another process has left unfinished, with what is left to run.
-pub struct Read {
+/// The same with its files read: what is left to run.
+pub struct LoadedSession {
     row: SessionRow,
     parsed: Parsed,
     system: Arc<System>,
@@ -134,7 +134,7 @@ pub struct Read {
     terminal: Terminal,
 }
 
-impl Read {
+impl LoadedSession {
     /// Takes it over and finishes it.
     pub fn finish(self, previous: PreviousOwner, runtime: &Runtime, early: &Early) -> anyhow::Result<u8> {
         let Self { row, parsed, system, policy, adjustments, quarantine, cases, terminal } = self;

@@ -46,7 +46,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
         return Ok(Resumed::Nothing);
     };
     let here = env::current_dir();
-    let read = Unfinished::of(cli, row).and_then(|left| Ok((left.ignored(cli), left.read(runtime, terminal)?)));
+    let read = Unfinished::of(cli, row).and_then(|left| Ok((left.ignored(cli), left.load(runtime, terminal)?)));
     let resumed = match read {
         Ok((ignored, left)) => {
             if !ignored.is_empty() {
