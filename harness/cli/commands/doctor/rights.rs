@@ -12,12 +12,12 @@ pub fn granted(found: Probed, is_newest: bool, rights: Result<Rights, StoreError
         Ok(rights) => missing(&rights, is_newest),
         Err(error) => return Probed::warning("database", chain(&error), None),
     };
-    wrong.map_or(found.clone(), |(what, hint)| Probed {
-        level: Level::Error,
-        what: format!("{}, but {what}", found.what),
-        hint: Some(hint),
-        ..found
-    })
+    match wrong {
+        Some((what, hint)) => {
+            Probed { level: Level::Error, what: format!("{}, but {what}", found.what), hint: Some(hint), ..found }
+        }
+        None => found,
+    }
 }
 
 /// What a session needs and has not, and what to do. Tables are made only if they are not there as this version needs them.
