@@ -71,12 +71,12 @@ impl Source {
     }
 }
 
-/// As it is written.
+/// As it is written, for people: what is behind a `?` may be a key to it.
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::S3 { bucket, key } => write!(f, "s3://{bucket}/{key}"),
-            Self::Http(address) => f.write_str(address),
+            Self::Http(address) => f.write_str(address.split('?').next().unwrap_or_default()),
         }
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct Facts {
     pub listed: Option<CloudError>,
     /// By bucket and its prefix: what kept an object from being written, listed and deleted.
     pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
-    /// By [`trial`].
+    /// By `trial`.
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
 }
 
