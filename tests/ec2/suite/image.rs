@@ -34,12 +34,14 @@ print("rank", rank.value, "of", open("/etc/hostname").read().strip(), "sum", tot
 mpi.MPI_Finalize()
 "#;
 
-/// Another host answers at the address of the second: its key is not the one that came with `go`.
+/// Another host answers at the address of the second: its key is not the one that came with `go`. A server goes to the background
+/// before it listens.
 const CHANGED: &str = r#"
 host=$(sed -n "2s/ .*//p" $RFM_HOSTFILE)
 $RFM_SSH $host true && echo let in
 $RFM_SSH $host 'cd /var/lib/muster && rm key key.pub && ssh-keygen -q -t ed25519 -N "" -f key && kill $(cat sshd.pid) && sleep 1 &&
   /usr/sbin/sshd -f /var/lib/muster/sshd_config' </dev/null
+until $RFM_SSH $host true 2>said || ! grep -q 'Connection refused' said; do sleep 1; done
 $RFM_SSH $host true || echo refused
 "#;
 
