@@ -8,8 +8,6 @@ import subprocess
 import sys
 import time
 
-REGION_CALLS = ("DescribeInstances", "ListObjectsV2", "RunInstances", "PutObject", "GetObject")
-
 
 class Cloud:
     def __init__(self, path):
@@ -57,7 +55,7 @@ def main(path, folder, count, seconds, program):
     calls = cloud.ask("calls")["calls"]
     left = {name: len(things) for name, things in cloud.ask("left").items() if things}
     print(f"{count} jobs of {seconds} s: {wall:.1f} s, {used.ru_utime + used.ru_stime:.2f} CPU s of Muster, {used.ru_maxrss // 1024} MB")
-    print(", ".join(f"{name} {calls.get(name, 0)}" for name in REGION_CALLS))
+    print(", ".join(f"{name} {count}" for name, count in sorted(calls.items())))
     print(f"left: {left or 'nothing'}; load {os.getloadavg()[0]:.1f}")
     if ended.returncode != 0:
         print(ended.stdout[-2000:], ended.stderr[-2000:], sep="\n")
