@@ -18,6 +18,7 @@ mod location;
 mod read;
 mod reframe;
 mod schema;
+mod series;
 mod server;
 mod sql;
 mod upkeep;
@@ -29,7 +30,7 @@ pub use location::{Location, Server, masked, state_folder};
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::changes::Judged;
-pub use read::nights::{NightProgress, StoredNights};
+pub use read::nights::{Looked, NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
 pub use read::{
     failures::{Failures, Occurrence},

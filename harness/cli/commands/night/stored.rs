@@ -3,7 +3,7 @@
 use anyhow::Context;
 use muster_judge::night::{Change, ChangeId, Metric, Night, NightVerdicts, Settings, System, judge, replay};
 use muster_report::night::SystemNight;
-use muster_store::{Judged, Reader, Upkeep};
+use muster_store::{Judged, Looked, Reader, Upkeep};
 use std::collections::HashMap;
 
 /// So many nights are judged with one reading of their figures.
@@ -41,29 +41,29 @@ pub(super) async fn judged(reader: &Reader, system: &str, night: Night, settings
     let before = reader.nights_between(system, from, night.before(1)).await?;
     for nights in before.chunks(AT_ONCE) {
         let (Some(first), Some(last)) = (nights.first(), nights.last()) else { continue };
-        let mut system = reader.judged_system(system, (*first, *last), &found.now).await?;
+        let mut system = reader.judged_system(system, (*first, *last), &found.now, judged).await?.system;
         replay(&mut system, nights.iter().copied(), settings);
         found.update(&system);
     }
-    let mut stored = reader.judged_system(system, (night, night), &found.now).await?;
-    let verdicts = judge(&stored, night, settings);
-    for (metric, verdict) in stored.metrics.iter_mut().zip(&verdicts.verdicts) {
+    let mut looked = reader.judged_system(system, (night, night), &found.now, judged).await?;
+    let verdicts = judge(&looked.system, night, settings);
+    for (metric, verdict) in looked.system.metrics.iter_mut().zip(&verdicts.verdicts) {
         metric.changes.clone_from(&verdict.changes);
     }
-    let mut notes = notes(&stored);
+    let mut notes = notes(&looked.system);
     let until = if progress.is_running {
         notes.insert(0, format!("the night is not over: so far {} of {} cases have ended", progress.ended, progress.cases));
         before.last().copied()
     } else {
-        found.update(&stored);
+        found.update(&looked.system);
         Some(night)
     };
     if let Some(until) = until.filter(|until| judged.until.is_none_or(|known| known < *until))
-        && let Err(error) = found.store(reader, system, judged, until).await
+        && let Err(error) = found.store(reader, judged, until, &looked).await
     {
         notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
     }
-    Ok(JudgedSystem { system: stored, verdicts, settings: *settings, notes })
+    Ok(JudgedSystem { system: looked.system, verdicts, settings: *settings, notes })
 }
 
 /// The changes of a system, by metric.
@@ -88,14 +88,14 @@ impl Found {
     }
 
     /// Stores what is other than before. If history has changed meanwhile, nothing: the next call finds the same in it, or other.
-    async fn store(&self, reader: &Reader, system: &str, judged: Judged, until: Night) -> anyhow::Result<()> {
+    async fn store(&self, reader: &Reader, judged: Judged, until: Night, looked: &Looked) -> anyhow::Result<()> {
         let is_stored = |change: &&Change| {
             let known = self.stored.get(&change.id.metric);
             known.is_some_and(|known| known.contains(change))
         };
         let new: Vec<Change> = self.now.values().flatten().filter(|change| !is_stored(change)).cloned().collect();
         let mut upkeep = Upkeep::open(reader.database().clone()).await?;
-        upkeep.keep_changes(system, judged, until, &new).await?;
+        upkeep.keep_changes(judged, until, &new, looked).await?;
         Ok(upkeep.close().await?)
     }
 }

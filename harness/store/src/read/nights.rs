@@ -2,7 +2,8 @@
 
 use crate::{
     Reader, StoreError,
-    read::decode,
+    read::{changes::Judged, decode},
+    series::{AllSeries, Series},
     sql::{Row, Statement, query},
 };
 use muster_judge::night::{
@@ -80,66 +81,116 @@ impl Reader {
         system: &str,
         (first, last): (Night, Night),
         changes: &HashMap<i64, Vec<Change>>,
-    ) -> Result<System, StoreError> {
+        judged: Judged,
+    ) -> Result<Looked, StoreError> {
         let start = first.before(WINDOW);
-        let mut read = self.night_system(system, start, last).await?;
-        for metric in &mut read.metrics {
+        let packed = match judged.until {
+            Some(until) if until <= last => self.packed(system, judged).await?.filter(|packed| packed.since <= start),
+            _ => None,
+        };
+        let (packed, from) = match (packed, judged.until) {
+            (Some(packed), Some(until)) => (packed, Night(until.0.saturating_add(1))),
+            _ => (AllSeries { since: start, by_metric: HashMap::new() }, start),
+        };
+        let bases = self.segment_keys().await?;
+        let mut read = self.planned_metrics(system, last).await?;
+        let mut by_metric = packed.by_metric;
+        let mut since = vec![packed.since; read.metrics.len()];
+        for (metric, since) in read.metrics.iter_mut().zip(&mut since) {
             metric.changes = changes.get(&metric.id).cloned().unwrap_or_default();
-        }
-        if self.nights_between(system, Night(i32::MIN), start.before(1)).await?.is_empty() {
-            return Ok(read);
-        }
-        let (mut all, mut some, mut some_from) = (Vec::new(), Vec::new(), start);
-        for metric in &read.metrics {
-            let looks_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
-            if num_usable(metric, &read.annotations, first) < LOOKED_AT {
-                all.push(metric.id);
-            } else if let Some(since) = looks_back {
-                some.push(metric.id);
-                some_from = some_from.min(since.before(WINDOW));
+            if let Some(series) = by_metric.remove(&metric.id) {
+                *since = series.since;
+                for Value { night, value, segment } in series.values {
+                    add(metric, &bases, (night, value, segment.into()));
+                }
             }
         }
-        for (ids, from) in [(all, Night(i32::MIN)), (some, some_from)] {
-            if !ids.is_empty() {
-                let ids = ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                let text = format!(
-                    "SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({ids}) AND night BETWEEN $1 AND $2"
-                );
-                let (from, until) = (i64::from(from.0), i64::from(start.before(1).0));
-                self.add_figures(&mut read.metrics, || query(AssertSqlSafe(text.clone())).bind(from).bind(until)).await?;
+        let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(from.0)).bind(i64::from(last.0));
+        self.add_figures(&mut read.metrics, &bases, statement, |_| Night(i32::MAX)).await?;
+        let mut looked = Looked { system: read, since, start, bases };
+        looked.drop_unmeasured();
+        self.add_older(&mut looked, first).await?;
+        Ok(looked)
+    }
+
+    /// Leaves each metric the values that are needed of it, and reads those that are missing: of metrics that are not measured in most
+    /// nights, or whose changes began earlier.
+    async fn add_older(&self, looked: &mut Looked, first: Night) -> Result<(), StoreError> {
+        let oldest = Night(i32::MIN);
+        let latest = looked.since.iter().max().copied().unwrap_or(oldest);
+        if latest == oldest || self.nights_between(&looked.system.name, oldest, latest.before(1)).await?.is_empty() {
+            looked.since.fill(oldest);
+        }
+        let needed = looked.needed(first);
+        let Looked { system, since, bases, .. } = &mut *looked;
+        let missing = |(place, from): &(usize, &Night)| **from < since[*place];
+        let missing: HashMap<i64, usize> =
+            needed.iter().enumerate().filter(missing).map(|(place, _)| (system.metrics[place].id, place)).collect();
+        if !missing.is_empty() {
+            let from = missing.values().map(|place| needed[*place]).min().unwrap_or(oldest);
+            let list = missing.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let text = format!(
+                "SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({list}) AND night BETWEEN $1 AND $2"
+            );
+            let (low, high) = (i64::from(from.0), i64::from(latest.before(1).0));
+            let statement = || query(AssertSqlSafe(text.clone())).bind(low).bind(high);
+            let known = |metric: i64| missing.get(&metric).map_or(oldest, |place| since[*place]);
+            self.add_figures(&mut system.metrics, bases, statement, known).await?;
+            for place in missing.values() {
+                since[*place] = from;
             }
         }
-        Ok(read)
+        looked.drop_unneeded(first);
+        Ok(())
+    }
+
+    /// What the last judged night has looked at, if history is still as it was.
+    async fn packed(&self, system: &str, judged: Judged) -> Result<Option<AllSeries>, StoreError> {
+        const PACKED: &str = "SELECT p.data FROM judged j JOIN judged_series p ON p.system = j.system AND p.night = j.night
+            WHERE j.system = $1 AND j.revision = $2";
+        let statement = || query(PACKED).bind(system.to_owned()).bind(judged.revision);
+        let unpacked = |row: &Row| Ok(AllSeries::from_bytes(row.try_get(0)?));
+        Ok(self.all("figures of judged nights", statement, unpacked).await?.into_iter().next().flatten())
     }
 
     /// The metrics of a system with their figures from night to night, both included, and the plan of the last.
     pub async fn night_system(&self, system: &str, first: Night, last: Night) -> Result<System, StoreError> {
-        let named = |text: &'static str| query(text).bind(system.to_owned());
-        let found = self.all("metrics", || named(METRICS), metric).await?;
-        let plans = self.plans(system, last).await?;
+        let mut read = self.planned_metrics(system, last).await?;
+        let bases = self.segment_keys().await?;
+        let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(first.0)).bind(i64::from(last.0));
+        self.add_figures(&mut read.metrics, &bases, statement, |_| Night(i32::MAX)).await?;
+        read.metrics.retain(|metric| !metric.values.is_empty());
+        Ok(read)
+    }
+
+    /// The metrics of a system, without figures, with the plan of a night.
+    async fn planned_metrics(&self, system: &str, night: Night) -> Result<System, StoreError> {
+        let found = self.all("metrics", || query(METRICS).bind(system.to_owned()), metric).await?;
+        let plans = self.plans(system, night).await?;
         let is_planned = !plans.is_empty();
         let planned = |(subject, metric): (i64, Metric)| {
             let plan = plans.get(&subject).copied().unwrap_or(if is_planned { Plan::Unplanned } else { Plan::Unknown });
             Metric { plan, ..metric }
         };
-        let mut metrics: Vec<Metric> = found.into_iter().map(planned).collect();
-        self.add_figures(&mut metrics, || named(FIGURES).bind(i64::from(first.0)).bind(i64::from(last.0))).await?;
-        metrics.retain(|metric| !metric.values.is_empty());
+        let metrics = found.into_iter().map(planned).collect();
         Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
     }
 
-    async fn add_figures(&self, metrics: &mut [Metric], statement: impl Fn() -> Statement) -> Result<(), StoreError> {
+    /// Adds the values of nights before the one that `before` has for their metric.
+    async fn add_figures(
+        &self,
+        metrics: &mut [Metric],
+        bases: &HashMap<i64, SegmentKey>,
+        statement: impl Fn() -> Statement,
+        before: impl Fn(i64) -> Night,
+    ) -> Result<(), StoreError> {
         let places: HashMap<i64, usize> = metrics.iter().enumerate().map(|(place, metric)| (metric.id, place)).collect();
-        let bases = self.segment_keys().await?;
         for (id, night, value, basis) in self.all("figures of nights", statement, figure).await? {
-            let Some(metric) = places.get(&id).and_then(|place| metrics.get_mut(*place)) else { continue };
-            let key = bases.get(&basis).cloned().unwrap_or_default();
-            let known = metric.segments.iter().position(|known| *known == key);
-            let segment = known.unwrap_or_else(|| {
-                metric.segments.push(key);
-                metric.segments.len() - 1
-            });
-            metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
+            if let Some(metric) = places.get(&id).and_then(|place| metrics.get_mut(*place))
+                && night < before(id)
+            {
+                add(metric, bases, (night, value, basis));
+            }
         }
         Ok(())
     }
@@ -183,15 +234,87 @@ impl Reader {
 /// So many nights have the values that a night looks at, of a metric that is measured in most nights.
 const WINDOW: i32 = 100;
 
-/// How many values of a metric before a night count.
-fn num_usable(metric: &Metric, annotations: &[Annotation], before: Night) -> usize {
+/// A system as a night looks at it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Looked {
+    pub system: System,
+    /// For each metric the night since which no value is missing.
+    since: Vec<Night>,
+    /// The first night of the window.
+    start: Night,
+    bases: HashMap<i64, SegmentKey>,
+}
+
+impl Looked {
+    /// Metrics that nobody has measured in the window are none of the system any more.
+    fn drop_unmeasured(&mut self) {
+        let start = self.start;
+        let is_kept = |metric: &Metric| metric.values.iter().any(|value| value.night >= start);
+        let mut kept = self.system.metrics.iter().map(is_kept);
+        self.since.retain(|_| kept.next().unwrap_or_default());
+        self.system.metrics.retain(is_kept);
+    }
+
+    /// For each metric the night since which its values are needed.
+    fn needed(&self, first: Night) -> Vec<Night> {
+        self.system.metrics.iter().map(|metric| needed(metric, &self.system.annotations, self.start, first)).collect()
+    }
+
+    fn drop_unneeded(&mut self, first: Night) {
+        let needed = self.needed(first);
+        for ((metric, since), from) in self.system.metrics.iter_mut().zip(&mut self.since).zip(needed) {
+            if *since < from {
+                metric.values.retain(|value| value.night >= from);
+                *since = from;
+            }
+        }
+    }
+
+    /// What it has of nights up to one, for the night after it.
+    pub(crate) fn series(&self, until: Night) -> AllSeries {
+        let ids = |key: &SegmentKey| self.bases.iter().find(|(_, known)| *known == key).map(|(id, _)| *id);
+        let of = |(metric, since): (&Metric, &Night)| {
+            let bases: Option<Vec<u32>> = metric.segments.iter().map(|key| u32::try_from(ids(key)?).ok()).collect();
+            let known = metric.values.iter().filter(|value| value.night <= until);
+            let value = |value: &Value| Some(Value { segment: *bases.as_ref()?.get(value.segment as usize)?, ..*value });
+            let values = known.map(value).collect::<Option<_>>()?;
+            Some((metric.id, Series { since: *since, values }))
+        };
+        let by_metric = self.system.metrics.iter().zip(&self.since).map(of).collect::<Option<_>>();
+        // Nobody has 2^32 bases. Without a series everything is read.
+        by_metric.map_or(AllSeries { since: Night(i32::MAX), ..AllSeries::default() }, |by_metric| AllSeries {
+            since: self.start,
+            by_metric,
+        })
+    }
+}
+
+/// The night since which the values of a metric are needed by a night that looks at the last [`LOOKED_AT`] before it, or before a
+/// change that it compares with. `Night(i32::MIN)`: all, as far as is known.
+fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Night) -> Night {
+    let holds_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
+    let before = holds_back.map_or(first, |since| since.min(first));
     let is_left_out = |night: Night| {
         let is_so =
             |one: &Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night) && one.scope.covers(&metric.name);
         annotations.iter().any(is_so)
     };
     let counts = |value: &&Value| value.night < before && value.value.is_finite() && !is_left_out(value.night);
-    metric.values.iter().filter(counts).count()
+    let mut usable: Vec<Night> = metric.values.iter().filter(counts).map(|value| value.night).collect();
+    usable.sort_unstable();
+    let last = usable.len().checked_sub(LOOKED_AT).map(|place| usable[place]);
+    last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
+}
+
+/// Adds a value with the number of its basis.
+fn add(metric: &mut Metric, bases: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
+    let key = bases.get(&basis);
+    let known = metric.segments.iter().position(|known| Some(known) == key);
+    let segment = known.unwrap_or_else(|| {
+        metric.segments.push(key.cloned().unwrap_or_default());
+        metric.segments.len() - 1
+    });
+    metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
 }
 
 const METRICS: &str = "SELECT m.id, m.subject, m.variable, m.key, m.unit, m.direction, u.partition, u.environ, u.name

@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0007_clock.sql"),
     include_str!("migrations/0008_questions.sql"),
     include_str!("migrations/0009_changes.sql"),
+    include_str!("migrations/0010_series.sql"),
 ];
 
 /// Brings the database to the version this crate knows.

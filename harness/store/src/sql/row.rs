@@ -38,7 +38,7 @@ macro_rules! as_it_is {
     };
 }
 
-as_it_is!(i64, Option<i64>, f64, Option<f64>, String, Option<String>, &'r str, Option<&'r str>);
+as_it_is!(i64, Option<i64>, f64, Option<f64>, String, Option<String>, &'r str, Option<&'r str>, &'r [u8]);
 
 impl<'r> FromColumn<'r> for bool {
     fn from_column(row: &'r Row, column: impl Column) -> Result<Self, Error> {

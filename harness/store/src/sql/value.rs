@@ -10,6 +10,7 @@ pub(crate) enum Value {
     Shared(Arc<str>),
     Integer(i64),
     Real(f64),
+    Bytes(Vec<u8>),
     /// PostgreSQL wants to know the type of what is not there.
     Null(Kind),
 }
@@ -19,6 +20,7 @@ pub(crate) enum Kind {
     Text,
     Integer,
     Real,
+    Bytes,
 }
 
 /// What can be bound.
@@ -50,6 +52,7 @@ to_value! {
     u32, Integer, number => Value::Integer(number.into());
     bool, Integer, truth => Value::Integer(truth.into());
     f64, Real, number => Value::Real(number);
+    Vec<u8>, Bytes, bytes => Value::Bytes(bytes);
 }
 
 impl<T: ToValue> ToValue for Option<T> {
@@ -68,6 +71,7 @@ pub(super) fn add_sqlite(arguments: &mut SqliteArguments, values: Vec<Value>) ->
             Value::Shared(text) => Arguments::add(arguments, text)?,
             Value::Integer(number) => Arguments::add(arguments, number)?,
             Value::Real(number) => Arguments::add(arguments, number)?,
+            Value::Bytes(bytes) => Arguments::add(arguments, bytes)?,
             Value::Null(_) => Arguments::add(arguments, None::<i64>)?,
         }
     }
@@ -81,9 +85,11 @@ pub(super) fn add_postgres(arguments: &mut PgArguments, values: Vec<Value>) -> R
             Value::Shared(text) => arguments.add(storable(&text))?,
             Value::Integer(number) => arguments.add(number)?,
             Value::Real(number) => arguments.add(number)?,
+            Value::Bytes(bytes) => arguments.add(bytes)?,
             Value::Null(Kind::Text) => arguments.add(None::<&str>)?,
             Value::Null(Kind::Integer) => arguments.add(None::<i64>)?,
             Value::Null(Kind::Real) => arguments.add(None::<f64>)?,
+            Value::Null(Kind::Bytes) => arguments.add(None::<Vec<u8>>)?,
         }
     }
     Ok(())

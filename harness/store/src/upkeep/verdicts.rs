@@ -2,7 +2,7 @@
 
 use super::{Upkeep, ended};
 use crate::{
-    StoreError,
+    Looked, StoreError,
     read::changes::{Judged, words_of},
     sql::{Connection, Dialect, Statement, query},
     write::statements::ForRows,
@@ -37,18 +37,18 @@ const COLUMNS: [&str; 19] = [
 ];
 
 impl Upkeep {
-    /// Stores that a system is judged until a night, with the changes that are other than before. False, and nothing is stored, if
-    /// history has changed since `judged` was read.
+    /// Stores that a system is judged until a night, with the changes that are other than before and what the next night looks at
+    /// again. False, and nothing is stored, if history has changed since `judged` was read.
     pub async fn keep_changes(
         &mut self,
-        system: &str,
         judged: Judged,
         until: Night,
         changes: &[Change],
+        looked: &Looked,
     ) -> Result<bool, StoreError> {
         let done = async {
             self.connection.begin().await?;
-            let done = keep(&mut self.connection, system, judged, until, changes).await;
+            let done = keep(&mut self.connection, (judged, until), changes, looked).await;
             ended(&mut self.connection, done).await
         };
         done.await.map_err(|cause| self.unwritten(cause))
@@ -57,11 +57,11 @@ impl Upkeep {
 
 async fn keep(
     connection: &mut Connection,
-    system: &str,
-    judged: Judged,
-    until: Night,
+    (judged, until): (Judged, Night),
     changes: &[Change],
+    looked: &Looked,
 ) -> Result<bool, Error> {
+    let system = &looked.system.name;
     let insert = query("INSERT INTO judged (system, night, revision) VALUES ($1, NULL, 0) ON CONFLICT (system) DO NOTHING");
     insert.bind(system.to_owned()).execute(connection).await?;
     let update = query("UPDATE judged SET night = $2 WHERE system = $1 AND revision = $3");
@@ -70,6 +70,12 @@ async fn keep(
         return Ok(false);
     }
     statement(connection.dialect()).execute(connection, changes, bind).await?;
+    let insert = query(
+        "INSERT INTO judged_series (system, night, data) VALUES ($1, $2, $3)
+         ON CONFLICT (system) DO UPDATE SET night = excluded.night, data = excluded.data",
+    );
+    let insert = insert.bind(system.clone()).bind(i64::from(until.0)).bind(looked.series(until).to_bytes());
+    insert.execute(connection).await?;
     Ok(true)
 }
 

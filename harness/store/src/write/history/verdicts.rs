@@ -15,6 +15,7 @@ pub(crate) async fn forget(connection: &mut Connection, system: &str, from: i64)
     }
     let statements = [
         "UPDATE judged SET night = $2 - 1 WHERE system = $1".to_owned(),
+        "DELETE FROM judged_series WHERE system = $1 AND night >= $2".to_owned(),
         format!("DELETE FROM change WHERE {METRICS} AND opened >= $2"),
         format!("UPDATE change SET state = 'open', closed = NULL, level_until = NULL WHERE {METRICS} AND closed >= $2"),
     ];
@@ -27,5 +28,6 @@ pub(crate) async fn forget(connection: &mut Connection, system: &str, from: i64)
 /// All of history is written again.
 pub(crate) async fn forget_all(connection: &mut Connection) -> Result<(), Error> {
     query("DELETE FROM change").execute(connection).await?;
+    query("DELETE FROM judged_series").execute(connection).await?;
     query("UPDATE judged SET night = NULL, revision = revision + 1").execute(connection).await.map(drop)
 }
