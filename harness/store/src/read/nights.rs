@@ -307,8 +307,8 @@ fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Nigh
 }
 
 /// Adds a value with the number of its basis.
-fn add(metric: &mut Metric, bases: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
-    let key = bases.get(&basis);
+fn add(metric: &mut Metric, bases: &HashMap<i64, SegmentKey>, (night, value, of): (Night, f64, i64)) {
+    let key = bases.get(&of);
     let known = metric.segments.iter().position(|known| Some(known) == key);
     let segment = known.unwrap_or_else(|| {
         metric.segments.push(key.cloned().unwrap_or_default());
