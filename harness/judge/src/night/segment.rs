@@ -32,7 +32,7 @@ pub enum Began {
 pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Annotation], night: Night) -> Vec<Segment> {
     let mut segments = vec![Segment::default()];
     let mut opened = changes.iter().filter(|change| change.state.is_level()).peekable();
-    let mut previous: Option<&SegmentKey> = None;
+    let mut previous: Option<(u32, &SegmentKey)> = None;
     for Value { night, value, segment } in ordered(&metric.values, night) {
         let is_excluded = !value.is_finite()
             || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
@@ -40,11 +40,15 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
         if is_excluded {
             continue;
         }
-        let key = metric.segments.get(segment as usize);
-        if let Some(what) = previous.zip(key).and_then(|(previous, key)| difference(previous, key)) {
-            segments.push(Segment { began: Began::Anew(what), ..Segment::default() });
+        // Nearly always the same one, whose texts are not compared.
+        if previous.is_none_or(|(last, _)| last != segment)
+            && let Some(key) = metric.segments.get(segment as usize)
+        {
+            if let Some(what) = previous.and_then(|(_, previous)| difference(previous, key)) {
+                segments.push(Segment { began: Began::Anew(what), ..Segment::default() });
+            }
+            previous = Some((segment, key));
         }
-        previous = key.or(previous);
         while let Some(change) = opened.next_if(|change| change.since <= night) {
             segments.push(Segment { began: Began::With(change.id), ..Segment::default() });
         }

@@ -9,6 +9,7 @@
 mod session;
 
 use crate::{Owner, Store, StoreError};
+use futures_util::future::try_join_all;
 use muster_core::night::NightRules;
 use muster_judge::sample::year::{Happened, Year};
 use muster_text::time::Date;
@@ -23,21 +24,32 @@ pub struct Written {
 }
 
 impl Store {
-    /// Writes a year, night by night. `told` hears how many nights are done.
+    /// Writes a year, night by night, the systems of a night at once: what queues is one transaction. `told` hears how many nights are
+    /// done.
     pub async fn write_year(&self, year: &Year, owner: &Owner, told: &(dyn Fn(usize) + Sync)) -> Result<Written, StoreError> {
         let mut written = Written::default();
         for night in 0..year.nights() {
-            for (place, system) in year.systems().iter().enumerate() {
-                for (number, example) in year.sessions(place, night).into_iter().enumerate() {
-                    let (session, results) = session::of(system, year.evening(night), number, &example);
-                    let night = NightRules::default().night_of(session.started);
-                    self.write_whole(&session, &night, owner, &results).await?;
-                    written.sessions += 1;
-                    written.attempts += results.len();
-                    written.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
-                }
+            let systems = (0..year.systems().len()).map(|place| self.write_night(year, (place, night), owner));
+            for of_system in try_join_all(systems).await? {
+                written.sessions += of_system.sessions;
+                written.attempts += of_system.attempts;
+                written.figures += of_system.figures;
             }
             told(night + 1);
+        }
+        Ok(written)
+    }
+
+    /// Writes the sessions of a system in a night.
+    async fn write_night(&self, year: &Year, (place, night): (usize, usize), owner: &Owner) -> Result<Written, StoreError> {
+        let mut written = Written::default();
+        for (number, example) in year.sessions(place, night).into_iter().enumerate() {
+            let (session, results) = session::of(&year.systems()[place], year.evening(night), number, &example);
+            let night = NightRules::default().night_of(session.started);
+            self.write_whole(&session, &night, owner, &results).await?;
+            written.sessions += 1;
+            written.attempts += results.len();
+            written.figures += results.iter().map(|result| result.measurements.len()).sum::<usize>();
         }
         Ok(written)
     }

@@ -92,52 +92,49 @@ impl Reader {
             (Some(packed), Some(until)) => (packed, Night(until.0.saturating_add(1))),
             _ => (AllSeries { since: start, by_metric: HashMap::new() }, start),
         };
-        let bases = self.segment_keys().await?;
+        let keys = self.segment_keys().await?;
         let mut read = self.planned_metrics(system, last).await?;
         let mut by_metric = packed.by_metric;
-        let mut since = vec![packed.since; read.metrics.len()];
-        for (metric, since) in read.metrics.iter_mut().zip(&mut since) {
+        let mut known = vec![Known { since: packed.since, bases: Vec::new() }; read.metrics.len()];
+        for (metric, known) in read.metrics.iter_mut().zip(&mut known) {
             metric.changes = changes.get(&metric.id).cloned().unwrap_or_default();
             if let Some(series) = by_metric.remove(&metric.id) {
-                *since = series.since;
+                known.since = series.since;
+                metric.values.reserve(series.values.len() + 1);
                 for Value { night, value, segment } in series.values {
-                    add(metric, &bases, (night, value, segment.into()));
+                    known.add(metric, &keys, (night, value, segment.into()));
                 }
             }
         }
         let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(from.0)).bind(i64::from(last.0));
-        self.add_figures(&mut read.metrics, &bases, statement, |_| Night(i32::MAX)).await?;
-        let mut looked = Looked { system: read, since, start, bases };
+        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
+        let mut looked = Looked { system: read, known, start };
         looked.drop_unmeasured();
-        self.add_older(&mut looked, first).await?;
+        self.add_older(&mut looked, &keys, first).await?;
         Ok(looked)
     }
 
     /// Leaves each metric the values that are needed of it, and reads those that are missing: of metrics that are not measured in most
     /// nights, or whose changes began earlier.
-    async fn add_older(&self, looked: &mut Looked, first: Night) -> Result<(), StoreError> {
+    async fn add_older(&self, looked: &mut Looked, keys: &HashMap<i64, SegmentKey>, first: Night) -> Result<(), StoreError> {
         let oldest = Night(i32::MIN);
-        let latest = looked.since.iter().max().copied().unwrap_or(oldest);
+        let latest = looked.known.iter().map(|known| known.since).max().unwrap_or(oldest);
         if latest == oldest || self.nights_between(&looked.system.name, oldest, latest.before(1)).await?.is_empty() {
-            looked.since.fill(oldest);
+            looked.known.iter_mut().for_each(|known| known.since = oldest);
         }
         let needed = looked.needed(first);
-        let Looked { system, since, bases, .. } = &mut *looked;
-        let missing = |(place, from): &(usize, &Night)| **from < since[*place];
-        let missing: HashMap<i64, usize> =
-            needed.iter().enumerate().filter(missing).map(|(place, _)| (system.metrics[place].id, place)).collect();
-        if !missing.is_empty() {
-            let from = missing.values().map(|place| needed[*place]).min().unwrap_or(oldest);
-            let list = missing.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let Looked { system, known, .. } = &mut *looked;
+        let missing: Vec<usize> = (0..needed.len()).filter(|place| needed[*place] < known[*place].since).collect();
+        if let Some(from) = missing.iter().map(|place| needed[*place]).min() {
+            let list = missing.iter().map(|place| system.metrics[*place].id.to_string()).collect::<Vec<_>>().join(", ");
             let text = format!(
                 "SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({list}) AND night BETWEEN $1 AND $2"
             );
             let (low, high) = (i64::from(from.0), i64::from(latest.before(1).0));
             let statement = || query(AssertSqlSafe(text.clone())).bind(low).bind(high);
-            let known = |metric: i64| missing.get(&metric).map_or(oldest, |place| since[*place]);
-            self.add_figures(&mut system.metrics, bases, statement, known).await?;
-            for place in missing.values() {
-                since[*place] = from;
+            self.add_figures((&mut system.metrics, known), keys, statement, |known| known.since).await?;
+            for place in missing {
+                known[place].since = from;
             }
         }
         looked.drop_unneeded(first);
@@ -156,9 +153,10 @@ impl Reader {
     /// The metrics of a system with their figures from night to night, both included, and the plan of the last.
     pub async fn night_system(&self, system: &str, first: Night, last: Night) -> Result<System, StoreError> {
         let mut read = self.planned_metrics(system, last).await?;
-        let bases = self.segment_keys().await?;
+        let keys = self.segment_keys().await?;
+        let mut known = vec![Known::default(); read.metrics.len()];
         let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(first.0)).bind(i64::from(last.0));
-        self.add_figures(&mut read.metrics, &bases, statement, |_| Night(i32::MAX)).await?;
+        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
         read.metrics.retain(|metric| !metric.values.is_empty());
         Ok(read)
     }
@@ -176,20 +174,19 @@ impl Reader {
         Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
     }
 
-    /// Adds the values of nights before the one that `before` has for their metric.
+    /// Adds the values of nights before the one that `before` has for what is known of their metric.
     async fn add_figures(
         &self,
-        metrics: &mut [Metric],
-        bases: &HashMap<i64, SegmentKey>,
+        (metrics, known): (&mut [Metric], &mut [Known]),
+        keys: &HashMap<i64, SegmentKey>,
         statement: impl Fn() -> Statement,
-        before: impl Fn(i64) -> Night,
+        before: impl Fn(&Known) -> Night,
     ) -> Result<(), StoreError> {
         let places: HashMap<i64, usize> = metrics.iter().enumerate().map(|(place, metric)| (metric.id, place)).collect();
         for (id, night, value, basis) in self.all("figures of nights", statement, figure).await? {
-            if let Some(metric) = places.get(&id).and_then(|place| metrics.get_mut(*place))
-                && night < before(id)
-            {
-                add(metric, bases, (night, value, basis));
+            let Some(place) = places.get(&id) else { continue };
+            if night < before(&known[*place]) {
+                known[*place].add(&mut metrics[*place], keys, (night, value, basis));
             }
         }
         Ok(())
@@ -238,11 +235,31 @@ const WINDOW: i32 = 100;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Looked {
     pub system: System,
-    /// For each metric the night since which no value is missing.
-    since: Vec<Night>,
+    /// Of each metric.
+    known: Vec<Known>,
     /// The first night of the window.
     start: Night,
-    bases: HashMap<i64, SegmentKey>,
+}
+
+/// What is known of a metric.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Known {
+    /// No value is missing since this night.
+    since: Night,
+    /// The numbers of its segments.
+    bases: Vec<i64>,
+}
+
+impl Known {
+    /// Adds a value of a basis to the metric.
+    fn add(&mut self, metric: &mut Metric, keys: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
+        let segment = self.bases.iter().position(|known| *known == basis).unwrap_or_else(|| {
+            self.bases.push(basis);
+            metric.segments.push(keys.get(&basis).cloned().unwrap_or_default());
+            self.bases.len() - 1
+        });
+        metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
+    }
 }
 
 impl Looked {
@@ -251,7 +268,7 @@ impl Looked {
         let start = self.start;
         let is_kept = |metric: &Metric| metric.values.iter().any(|value| value.night >= start);
         let mut kept = self.system.metrics.iter().map(is_kept);
-        self.since.retain(|_| kept.next().unwrap_or_default());
+        self.known.retain(|_| kept.next().unwrap_or_default());
         self.system.metrics.retain(is_kept);
     }
 
@@ -262,30 +279,26 @@ impl Looked {
 
     fn drop_unneeded(&mut self, first: Night) {
         let needed = self.needed(first);
-        for ((metric, since), from) in self.system.metrics.iter_mut().zip(&mut self.since).zip(needed) {
-            if *since < from {
+        for ((metric, known), from) in self.system.metrics.iter_mut().zip(&mut self.known).zip(needed) {
+            if known.since < from {
                 metric.values.retain(|value| value.night >= from);
-                *since = from;
+                known.since = from;
             }
         }
     }
 
     /// What it has of nights up to one, for the night after it.
     pub(crate) fn series(&self, until: Night) -> AllSeries {
-        let ids = |key: &SegmentKey| self.bases.iter().find(|(_, known)| *known == key).map(|(id, _)| *id);
-        let of = |(metric, since): (&Metric, &Night)| {
-            let bases: Option<Vec<u32>> = metric.segments.iter().map(|key| u32::try_from(ids(key)?).ok()).collect();
-            let known = metric.values.iter().filter(|value| value.night <= until);
+        let of = |(metric, known): (&Metric, &Known)| {
+            let bases: Option<Vec<u32>> = known.bases.iter().map(|basis| u32::try_from(*basis).ok()).collect();
+            let until = metric.values.iter().filter(|value| value.night <= until);
             let value = |value: &Value| Some(Value { segment: *bases.as_ref()?.get(value.segment as usize)?, ..*value });
-            let values = known.map(value).collect::<Option<_>>()?;
-            Some((metric.id, Series { since: *since, values }))
+            Some((metric.id, Series { since: known.since, values: until.map(value).collect::<Option<_>>()? }))
         };
-        let by_metric = self.system.metrics.iter().zip(&self.since).map(of).collect::<Option<_>>();
-        // Nobody has 2^32 bases. Without a series everything is read.
-        by_metric.map_or(AllSeries { since: Night(i32::MAX), ..AllSeries::default() }, |by_metric| AllSeries {
-            since: self.start,
-            by_metric,
-        })
+        let by_metric = self.system.metrics.iter().zip(&self.known).map(of).collect::<Option<_>>();
+        // Nobody has 2^32 bases. Without series all figures are read again.
+        let since = if by_metric.is_some() { self.start } else { Night(i32::MAX) };
+        AllSeries { since, by_metric: by_metric.unwrap_or_default() }
     }
 }
 
@@ -304,17 +317,6 @@ fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Nigh
     usable.sort_unstable();
     let last = usable.len().checked_sub(LOOKED_AT).map(|place| usable[place]);
     last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
-}
-
-/// Adds a value with the number of its basis.
-fn add(metric: &mut Metric, bases: &HashMap<i64, SegmentKey>, (night, value, of): (Night, f64, i64)) {
-    let key = bases.get(&of);
-    let known = metric.segments.iter().position(|known| Some(known) == key);
-    let segment = known.unwrap_or_else(|| {
-        metric.segments.push(key.cloned().unwrap_or_default());
-        metric.segments.len() - 1
-    });
-    metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
 }
 
 const METRICS: &str = "SELECT m.id, m.subject, m.variable, m.key, m.unit, m.direction, u.partition, u.environ, u.name
