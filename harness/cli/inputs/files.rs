@@ -1,6 +1,9 @@
 //! Finding and reading files: checks, the files they mention, sites. The core says which; nothing here is judged.
 
-use crate::args::{Files, is_dash};
+use crate::{
+    args::{Files, is_dash},
+    inputs::unanswered::Looking,
+};
 use anyhow::{anyhow, bail};
 use muster_check::{
     cases::check::hash_of_site,
@@ -20,6 +23,11 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
+
+fn metadata(path: &Path) -> io::Result<fs::Metadata> {
+    let _at = Looking::at(path);
+    fs::metadata(path)
+}
 
 /// A path of the command line that is not there, or may not be read.
 fn unreadable(option: &str, path: &Path, cause: io::Error) -> anyhow::Error {
@@ -76,6 +84,7 @@ pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Scheduler
         loader.provide(&path, text);
     }
     for folder in loader.wanted_folders() {
+        let _at = Looking::at(Path::new(&folder));
         loader.provide_folder(&folder, muster_stage::look(Path::new(&folder)));
     }
     let mut checks = loader.finish();
@@ -101,11 +110,16 @@ fn files_below(
     is_one: impl Fn(&Path) -> bool,
     what: &'static str,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    if !fs::metadata(path).map_err(|cause| unreadable(option, path, cause))?.is_dir() {
+    if !metadata(path).map_err(|cause| unreadable(option, path, cause))?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
     let mut files = Vec::new();
-    for entry in walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name() {
+    let mut walk = walkdir::WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
+    let mut next = || {
+        let _at = Looking::at(path);
+        walk.next()
+    };
+    while let Some(entry) = next() {
         match entry {
             Ok(entry) if entry.file_type().is_file() && is_one(entry.path()) => files.push(entry.into_path()),
             Ok(_) => {}
@@ -149,6 +163,7 @@ struct Seen(HashSet<PathBuf>);
 
 impl Seen {
     fn is_new(&mut self, file: &Path) -> bool {
+        let _at = Looking::at(file);
         fs::canonicalize(file).map_or(true, |file| self.0.insert(file))
     }
 }
@@ -174,7 +189,7 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
         files = yaml_files(&folder);
     }
     for path in config {
-        if fs::metadata(path).map_err(|cause| unreadable("-C", path, cause))?.is_dir() {
+        if metadata(path).map_err(|cause| unreadable("-C", path, cause))?.is_dir() {
             let found = yaml_files(path);
             if found.is_empty() {
                 return Err(holds_no("-C", path, "*.yaml"));
@@ -247,6 +262,7 @@ pub fn sites_of_folder(workdir: &Path, checks: &[PathBuf]) -> Option<PathBuf> {
 
 /// The nearest `site-config` folder, from the checks upwards.
 fn site_folder(checks: &Path) -> Option<PathBuf> {
+    let _at = Looking::at(checks);
     let start = fs::canonicalize(checks).ok()?;
     let here = std::env::current_dir().ok();
     let found = start.ancestors().map(|folder| folder.join("site-config")).find(|folder| folder.is_dir())?;
@@ -255,6 +271,7 @@ fn site_folder(checks: &Path) -> Option<PathBuf> {
 }
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let _at = Looking::at(folder);
     let entries = walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name().into_iter().filter_map(Result::ok);
     entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
 }
@@ -267,6 +284,7 @@ static STDIN: OnceLock<Result<Vec<u8>, (io::ErrorKind, String)>> = OnceLock::new
 
 /// The bytes of a file; of `-` those of standard input.
 pub fn bytes_or_stdin(path: &Path) -> io::Result<Vec<u8>> {
+    let _at = Looking::at(if is_dash(path) { Path::new(STDIN_NAME) } else { path });
     if !is_dash(path) {
         return fs::read(path);
     }
@@ -287,6 +305,7 @@ pub fn text_or_stdin(path: &Path) -> io::Result<String> {
 
 /// The text of a file that the user names, which may be a pipe.
 pub fn read(path: &Path) -> io::Result<String> {
+    let _at = Looking::at(path);
     text(fs::File::open(path)?)
 }
 

@@ -7,3 +7,4 @@ pub mod quarantine;
 pub mod rehearse;
 pub mod selection;
 pub mod settings_files;
+pub mod unanswered;

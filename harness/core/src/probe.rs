@@ -60,12 +60,19 @@ impl Probed {
 pub struct Probe<'a> {
     /// In one or two words, for who waits for the answer.
     pub name: &'static str,
+    /// The file, folder or database that it is about, for who gets no answer.
+    pub of: Option<String>,
     pub answer: Pin<Box<dyn Future<Output = Vec<Probed>> + Send + 'a>>,
 }
 
 impl<'a> Probe<'a> {
     pub fn new(name: &'static str, answer: impl Future<Output = Vec<Probed>> + Send + 'a) -> Self {
-        Self { name, answer: Box::pin(answer) }
+        Self { name, of: None, answer: Box::pin(answer) }
+    }
+
+    #[must_use]
+    pub fn of(self, what: impl Into<String>) -> Self {
+        Self { of: Some(what.into()), ..self }
     }
 }
 

@@ -7,3 +7,4 @@ mod reports;
 mod secrets;
 mod streams;
 mod surroundings;
+mod unanswered;

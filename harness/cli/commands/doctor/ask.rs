@@ -1,9 +1,14 @@
-//! Asks the questions of a part one after the other. None is waited for longer than its limit, and all together no longer than theirs.
+//! Asks the questions of a part one after the other, each on a thread of its own: a call that does not return holds up no other
+//! question. None is waited for longer than its limit, and all together no longer than theirs.
 
-use crate::terminal::Terminal;
+use crate::{inputs::unanswered::no_answer, terminal::Terminal};
 use muster_core::probe::{Probe, Probed, seconds};
-use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use std::{thread, time::Duration};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +21,12 @@ struct Limits {
     whole: Duration,
 }
 
-const LIMITS: Limits = Limits { patience: Duration::from_secs(1), each: Duration::from_secs(10), whole: Duration::from_mins(1) };
+/// One question, and what is connected to or read before the questions.
+pub const EACH: Duration = Duration::from_secs(10);
+/// The whole command.
+pub const WHOLE: Duration = Duration::from_mins(1);
+/// What is left of that to print.
+const LAST: Duration = Duration::from_secs(2);
 
 pub struct Asker {
     limits: Limits,
@@ -25,9 +35,11 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// From now on.
-    pub fn new(terminal: Terminal) -> Self {
-        Self::within(LIMITS, move |line| terminal.note(&line))
+    /// For a command that was `started` then.
+    pub fn new(started: std::time::Instant, terminal: Terminal) -> Self {
+        let limits = Limits { patience: Duration::from_secs(1), each: EACH, whole: WHOLE };
+        let asker = Self::within(limits, move |line| terminal.note(&line));
+        Self { by: Instant::from_std(started) + WHOLE - LAST, ..asker }
     }
 
     fn within(limits: Limits, tell: impl Fn(String) + Sync + Send + 'static) -> Self {
@@ -35,28 +47,42 @@ impl Asker {
     }
 
     /// All findings. `part`: what is asked about.
-    pub async fn ask(&self, part: &str, questions: Vec<Probe<'_>>) -> Vec<Probed> {
+    pub async fn ask(&self, part: &str, questions: Vec<Probe<'static>>) -> Vec<Probed> {
         let mut found = Vec::new();
-        for Probe { name, mut answer } in questions {
+        for Probe { name, of, answer } in questions {
             let limit = self.limits.each.min(self.by.saturating_duration_since(Instant::now()));
+            let of = of.map_or_else(String::new, |of| format!("{of}: "));
+            let given_up = |why: String| vec![Probed::error(name, format!("{of}{why}"), None)];
             if limit.is_zero() {
-                found.push(Probed::error(name, format!("not asked: {} are over", seconds(self.limits.whole)), None));
+                found.extend(given_up(format!("not asked: all questions together have {}", seconds(self.limits.whole))));
                 continue;
             }
             let patience = self.limits.patience.min(limit);
-            let answered = if let Ok(more) = timeout(patience, &mut answer).await {
-                Ok(more)
+            let mut answer = on_a_thread(limit, answer);
+            let answered = if let Ok(answered) = timeout(patience, &mut answer).await {
+                Some(answered)
             } else {
                 (self.tell)(format!("{part}: waiting for an answer about {name}, {} at most", seconds(limit)));
-                timeout(limit.saturating_sub(patience), answer).await
+                timeout(limit.saturating_sub(patience), answer).await.ok()
             };
-            match answered {
-                Ok(more) => found.extend(more),
-                Err(_) => found.push(Probed::error(name, format!("no answer within {}", seconds(limit)), None)),
-            }
+            // Without a thread nothing answers either.
+            found.extend(answered.and_then(Result::ok).unwrap_or_else(|| given_up(no_answer(limit))));
         }
         found
     }
+}
+
+/// What answers in time is dropped there; a call that does not return keeps its thread until the process ends.
+pub fn on_a_thread<T: Send + 'static>(limit: Duration, answer: impl Future<Output = T> + Send + 'static) -> oneshot::Receiver<T> {
+    let (sender, receiver) = oneshot::channel();
+    let runtime = Handle::current();
+    let asked = move || {
+        if let Ok(answer) = runtime.block_on(async { timeout(limit, answer).await }) {
+            let _ = sender.send(answer);
+        }
+    };
+    let _ = thread::Builder::new().name("question".into()).spawn(asked);
+    receiver
 }
 
 #[cfg(test)]
@@ -85,8 +111,24 @@ mod tests {
         let found = asker.ask("gpu", questions).await;
         let lines: Vec<String> = found.iter().map(|one| format!("{} {}", one.level, one.topic)).collect();
         assert_eq!(lines, ["ok quick", "ok slow", "error a", "error b", "error c", "error last"]);
-        assert_eq!((&*found[2].what, &*found[5].what), ("no answer within 1 s", "not asked: 2 s are over"));
+        let expected = ("no answer within 1 s", "not asked: all questions together have 2 s");
+        assert_eq!((&*found[2].what, &*found[5].what), expected);
         assert!(started.elapsed() < millis(2500) + millis(1000), "{:?}", started.elapsed());
         assert_eq!(told.lock()[0], "gpu: waiting for an answer about slow, 1 s at most");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_does_not_return_is_an_error_with_its_file_and_holds_up_no_other_question() {
+        let millis = Duration::from_millis;
+        let asker = Asker::within(Limits { patience: millis(50), each: millis(300), whole: millis(5000) }, |_| ());
+        let blocks = Probe::new("stage", async {
+            thread::sleep(Duration::from_mins(1));
+            Vec::new()
+        });
+        let started = Instant::now();
+        let found = asker.ask("this machine", vec![blocks.of("/scratch/stage"), after("output", 0)]).await;
+        let lines: Vec<String> = found.iter().map(|one| format!("{} {}: {}", one.level, one.topic, one.what)).collect();
+        assert_eq!(lines, ["error stage: /scratch/stage: no answer within 0 s", "ok output: it is so"]);
+        assert!(started.elapsed() < millis(3000), "{:?}", started.elapsed());
     }
 }

@@ -17,7 +17,6 @@ use std::{
     io,
     path::{self, Path, PathBuf},
 };
-use tokio::task::spawn_blocking;
 
 /// A session with fewer open files runs few cases at once.
 const FEW_FILES: u64 = 1024;
@@ -36,11 +35,13 @@ pub fn questions(places: &Places) -> Vec<Probe<'static>> {
         ("reports", places.reports.clone(), "--prefix"),
     ];
     let of_folder = |(topic, path, flag): (&'static str, PathBuf, &'static str)| {
-        Probe::new(topic, async move { vec![folder(topic, &looked_at(path).await, flag)] })
+        let of = path.display().to_string();
+        Probe::new(topic, async move { vec![folder(topic, &look(&path), flag)] }).of(of)
     };
     let limits = Probe::new("limits", async { limits(file_limit::raise(), soft(Resource::Nproc), soft(Resource::Fsize)) });
     let database = places.database.clone();
-    let database = Probe::new("database", async move { of_database(database).await });
+    let shown = database.display().to_string();
+    let database = Probe::new("database", async move { of_database(database).await }).of(shown);
     [limits, database].into_iter().chain(folders.into_iter().map(of_folder)).collect()
 }
 
@@ -81,13 +82,8 @@ pub(super) struct Folder {
     pub(super) free: io::Result<(u64, Option<u64>)>,
 }
 
-/// A file system that hangs is given up with the question.
-pub(super) async fn looked_at(path: PathBuf) -> Folder {
-    let given_up = Folder { path: path.clone(), writable: Err(io::Error::other("not looked at")), free: Ok((0, None)) };
-    spawn_blocking(move || look(&path)).await.unwrap_or(given_up)
-}
-
-fn look(path: &Path) -> Folder {
+/// Blocks.
+pub(super) fn look(path: &Path) -> Folder {
     let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
     // It is made when it is needed.
     let there = path.ancestors().find(|folder| folder.symlink_metadata().is_ok()).unwrap_or(&path);
@@ -135,10 +131,10 @@ async fn of_database(database: Location) -> Vec<Probed> {
             return vec![if is_wrong { found } else { granted(found, is_newest, muster_store::rights(server).await) }];
         }
     };
-    let of_folder = looked_at(path.parent().unwrap_or(Path::new("/")).to_owned()).await;
+    let of_folder = look(path.parent().unwrap_or(Path::new("/")));
     let folder = folder("database", &Folder { path: path.clone(), ..of_folder }, "--db");
-    let writable = spawn_blocking(move || accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from));
-    vec![judged(folder, opened, writable.await.unwrap_or_else(|lost| Err(io::Error::other(lost))))]
+    let writable = accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from);
+    vec![judged(folder, opened, writable)]
 }
 
 /// `place`: what is so of where it is. An error there is worse than anything about the database.

@@ -7,18 +7,24 @@ use std::{
     time::Duration,
 };
 
+/// How often it looks.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Watches until it is dropped.
 pub struct Watchdog {
     _is_over: Option<Sender<()>>,
 }
 
 impl Watchdog {
-    /// After `limit`, `late` says why, and the process ends with the code that it returns. Without a thread nothing is watched.
-    pub fn start(limit: Duration, late: impl FnOnce() -> u8 + Send + 'static) -> Self {
+    /// As soon as `late` returns an exit code, whose reason it has printed, the process ends with it. Without a thread nothing is
+    /// watched.
+    pub fn start(late: impl Fn() -> Option<u8> + Send + 'static) -> Self {
         let (is_over, over) = mpsc::channel::<()>();
         let watch = move || {
-            if over.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                exit::at_once(late());
+            while over.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                if let Some(code) = late() {
+                    exit::at_once(code);
+                }
             }
         };
         let started = thread::Builder::new().name("watchdog".into()).spawn(watch);

@@ -6,6 +6,7 @@
 use crate::{
     StoreError,
     error::SqlError,
+    file::refuse_no_file,
     schema,
     sql::{Connection, query},
 };
@@ -40,6 +41,7 @@ pub(crate) async fn for_writing(path: &Path) -> Result<(Connection, Vec<String>)
 
 async fn open(path: &Path, network: Option<&str>) -> Result<(Connection, Vec<String>), StoreError> {
     let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
+    refuse_no_file(path).map_err(|cause| failed(cause.into()))?;
     let (wanted, synchronous) = match network {
         None => ("wal", SqliteSynchronous::Normal),
         Some(_) => ("delete", SqliteSynchronous::Full),
@@ -67,6 +69,7 @@ pub(crate) async fn for_reading(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Missing { database: path.into() });
     }
     let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
+    refuse_no_file(path).map_err(|cause| failed(cause.into()))?;
     let mut connection = Connection::Sqlite(options(path).connect().await.map_err(failed)?);
     schema::to_newest(&mut connection, &path.into()).await?;
     query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;

@@ -9,7 +9,13 @@
 //! ```
 //! What is opened as it is, or as a copy, is looked at again after each query: if a writer came in between, it is read again.
 
-use crate::{StoreError, error::SqlError, file::connect::BUSY, schema, sql::Connection};
+use crate::{
+    StoreError,
+    error::SqlError,
+    file::{connect::BUSY, refuse_no_file},
+    schema,
+    sql::Connection,
+};
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::{
     ffi::OsString,
@@ -66,6 +72,7 @@ struct Stamp {
 impl Files {
     fn beside(path: &Path) -> io::Result<Self> {
         let stamp = |suffix| fs::metadata(sibling(path, suffix)).ok().map(|found| Stamp::of(&found));
+        refuse_no_file(path)?;
         let mut head = [0; WRITE_VERSION + 1];
         let mut file = File::open(path)?;
         // What has no first page yet has no tables either.

@@ -13,13 +13,12 @@ use muster_core::{
     night::{Night, NightRules},
     result::{CaseResult, Session},
 };
-use muster_host::owner;
+use muster_host::{files as host_files, owner};
 use muster_report::run_report;
 use muster_session::runtime;
 use muster_store::{Reader, ReframeDatabase, SessionRow, Store, StoreError};
 use muster_text::Value;
 use std::{
-    fs,
     io::{Read, Seek},
     path::Path,
 };
@@ -93,7 +92,7 @@ async fn is_half(reader: &Reader, row: &SessionRow) -> Result<bool, StoreError> 
 
 /// Hands out every session of a file.
 async fn each(path: &Path, mut found: impl AsyncFnMut(Session, Vec<CaseResult>) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let mut file = fs::File::open(path).with_context(|| format!("open {}", path.display()))?;
+    let mut file = host_files::open_regular(path).with_context(|| format!("open {}", path.display()))?;
     let mut head = [0; SQLITE.len()];
     if file.read_exact(&mut head).is_ok() && head == *SQLITE {
         let mut database = ReframeDatabase::open(path).await?;
