@@ -82,7 +82,9 @@ const ON_THE_FAKE_ONE: [(&str, Test); 19] = [
         Box::pin(credentials::a_token_that_ends_is_renewed_once_for_all_that_runs(cluster))
     }),
     ("cases_that_wait_for_quota_get_it_in_turn", |cluster| Box::pin(quota::cases_that_wait_for_quota_get_it_in_turn(cluster))),
-    ("a_case_takes_six_requests", |cluster| Box::pin(measure::a_case_takes_six_requests(cluster))),
+    ("a_case_of_one_container_takes_four_requests", |cluster| {
+        Box::pin(measure::a_case_of_one_container_takes_four_requests(cluster))
+    }),
     ("a14_nothing_is_asked_while_nothing_changes", |cluster| {
         Box::pin(measure::a14_nothing_is_asked_while_nothing_changes(cluster))
     }),

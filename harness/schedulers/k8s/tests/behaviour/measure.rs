@@ -2,12 +2,15 @@
 
 use crate::test_cluster::{TestCluster, is_running, pod};
 use futures_util::future::join_all;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 use tokio::time::sleep;
 
 const CASES: usize = 20;
 
-pub(crate) async fn a_case_takes_six_requests(cluster: TestCluster) {
+/// What a session asks once: kinds, lists, watches, its Lease.
+const SHARED: usize = 12;
+
+pub(crate) async fn a_case_of_one_container_takes_four_requests(cluster: TestCluster) {
     let one = async || {
         let lived = cluster.live(pod("", "run; lines 3 100ms; exit 0")).await;
         assert_eq!(lived.logs.gaps, Vec::<String>::new());
@@ -16,9 +19,22 @@ pub(crate) async fn a_case_takes_six_requests(cluster: TestCluster) {
     let left = join_all((0..CASES).map(|_| one())).await;
     assert!(left.iter().all(|left| left.items.is_empty()), "{left:?}");
     let requests = cluster.fake().requests();
-    let kinds: Vec<String> =
-        requests.iter().map(|request| format!("{} {}?{}", request.method, request.path, request.query)).collect();
-    assert!(requests.len() <= 6 * CASES, "{} requests for {CASES} cases:\n{}", requests.len(), kinds.join("\n"));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for request in &requests {
+        let is_log = request.path.ends_with("/log");
+        let what = match &*request.method {
+            "POST" if request.path.ends_with("/pods") => "creation",
+            "GET" if is_log && request.query.contains("follow=true") => "log, followed",
+            "GET" if is_log => "log, read again",
+            "DELETE" => "deletion",
+            _ => "shared",
+        };
+        *counts.entry(what).or_default() += 1;
+    }
+    let shared = counts.remove("shared").unwrap_or_default();
+    let of_each = ["creation", "deletion", "log, followed", "log, read again"].map(|what| (what, CASES));
+    assert_eq!(counts, BTreeMap::from(of_each), "{requests:?}");
+    assert!(shared <= SHARED, "{shared} beside: {requests:?}");
     assert!(requests.iter().all(|request| request.agent.starts_with("muster/")));
 }
 
