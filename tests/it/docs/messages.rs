@@ -5,7 +5,7 @@ use crate::walked::page;
 use std::{fs, path::Path};
 
 /// Files whose messages ask the user for something: all of them are on the page.
-const WHOLE: [&str; 14] = [
+const WHOLE: [&str; 23] = [
     "harness/store/src/error.rs",
     "harness/schedulers/k8s/src/client/error/classify.rs",
     "harness/schedulers/k8s/src/client/error/mod.rs",
@@ -14,6 +14,15 @@ const WHOLE: [&str; 14] = [
     "harness/schedulers/k8s/src/cleanup/messages.rs",
     "harness/schedulers/stage/src/log.rs",
     "harness/schedulers/slurm/src/doctor.rs",
+    "harness/schedulers/ec2/src/preflight/wrong.rs",
+    "harness/schedulers/ec2/src/decide/offer.rs",
+    "harness/schedulers/ec2/src/decide/status.rs",
+    "harness/schedulers/ec2/src/resolve.rs",
+    "harness/schedulers/ec2/src/launch/objects.rs",
+    "harness/schedulers/ec2/src/data.rs",
+    "harness/schedulers/ec2/src/outputs.rs",
+    "harness/schedulers/ec2/src/logs.rs",
+    "harness/schedulers/ec2/src/cleanup.rs",
     "harness/cli/commands/doctor/machine.rs",
     "harness/cli/commands/doctor/ask.rs",
     "harness/cli/commands/session/attach.rs",
