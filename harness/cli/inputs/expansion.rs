@@ -56,15 +56,17 @@ pub fn expand(
     all
 }
 
-/// Renders cases for their mistakes, with stand-ins for what others leave; these are given back where there are any.
+/// Renders cases for their mistakes, with stand-ins for what others leave; these are given back where there are any. Checks with
+/// mistakes join `unsound`.
 pub fn look_at(
     planned: &[Planned],
-    unsound: &BTreeSet<Arc<str>>,
+    unsound: &mut BTreeSet<Arc<str>>,
     depth: Depth,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> HashMap<usize, LaunchFacts> {
     let needed = dependencies::needed(planned);
     let (mut rehearsal, mut all_facts, mut seen) = (Rehearsal::default(), HashMap::new(), HashSet::new());
+    let mut wrong = BTreeSet::new();
     for (at, Planned { case, needs }) in planned.iter().enumerate() {
         let is_new = seen.insert((Arc::as_ptr(&case.check), Arc::as_ptr(&case.place)));
         // A mistake in the check itself would be reported again for each of its cases.
@@ -74,7 +76,10 @@ pub fn look_at(
         let Some(facts) = rehearsal.facts(planned, at, needed[at]) else { continue };
         match case.render(&facts) {
             Ok(rendered) => rehearsal.leaves(at, &rendered),
-            Err(mistakes) => add_new(mistakes, case, diagnostics),
+            Err(mistakes) => {
+                wrong.insert(case.check.name.clone());
+                add_new(mistakes, case, diagnostics);
+            }
         }
         if needed[at] || !needs.is_empty() {
             all_facts.insert(at, facts);
@@ -84,6 +89,7 @@ pub fn look_at(
             break;
         }
     }
+    unsound.append(&mut wrong);
     all_facts
 }
 

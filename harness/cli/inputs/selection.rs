@@ -16,7 +16,7 @@ use muster_check::{
         other_files,
         test_case::TestCase,
     },
-    files::overrides::Overrides,
+    files::{load::Document, overrides::Overrides},
     selection::select::{self, Filters},
     site::{
         Partition, System,
@@ -53,6 +53,8 @@ pub struct Selection {
     /// The selected cases in file order, each after the cases that it needs.
     pub cases: Vec<TestCase>,
     pub needs: Vec<Vec<Edge>>,
+    /// The checks with mistakes.
+    pub unsound: BTreeSet<Arc<str>>,
     /// All mistakes and warnings, of all files.
     pub diagnostics: Vec<Diagnostic>,
     pub sources: Sources,
@@ -188,8 +190,8 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     let mut checks: Vec<Arc<Check>> = Vec::new();
     let mut unsound: BTreeSet<Arc<str>> = BTreeSet::new();
     for document in &loaded.checks {
-        let overlay = overrides.of(document, &mut diagnostics);
         let before = errors(&diagnostics);
+        let overlay = overrides.of(document, &mut diagnostics);
         let check = Check::new(document, overlay, loaded.manifests.clone(), &facts.known, &mut diagnostics);
         if errors(&diagnostics) > before {
             unsound.insert(document.name.clone());
@@ -212,7 +214,8 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
     }
     let why_none = if selected.is_empty() { filters.why_none(&all) } else { Vec::new() };
     let planned = dependencies::resolve(selected, &all, &mut diagnostics);
-    let mut facts = expansion::look_at(&planned, &unsound, depth, &mut diagnostics);
+    let mut facts = expansion::look_at(&planned, &mut unsound, depth, &mut diagnostics);
+    unsound.extend(wrong_before_they_are_read(&loaded.checks));
     overrides.unused(&loaded.checks, &mut diagnostics);
     let (num_documents, num_checks, num_expanded) = (loaded.num_documents, checks.len(), all.len());
     let names: Vec<_> = planned.iter().map(|planned| planned.case.name.clone()).collect();
@@ -233,9 +236,17 @@ pub fn select(cli: &Cli, depth: Depth, color: bool) -> anyhow::Result<Selection>
         why_none,
         cases,
         needs,
+        unsound,
         diagnostics,
         sources,
     })
+}
+
+/// Checks whose mistake is none of their own text, which is read as far as it goes: a base that is missing, a name that two have.
+fn wrong_before_they_are_read(documents: &[Document]) -> impl Iterator<Item = Arc<str>> {
+    let mut names = BTreeSet::new();
+    let wrong = documents.iter().filter(move |document| !names.insert(&document.name) || !document.is_whole);
+    wrong.map(|document| document.name.clone())
 }
 
 /// Site files that are named, though no system of them is used: cases would run on this machine, not on the cluster.

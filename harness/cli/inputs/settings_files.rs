@@ -5,26 +5,23 @@ use crate::{
     inputs::{files, unanswered},
 };
 use anyhow::{Context, bail};
-use muster_core::job::descriptor::Schedulers;
+use muster_core::{job::descriptor::Schedulers, probe::EACH};
 use muster_host::user_folders::Kept;
 use std::{
     fs, io,
     os::unix::fs::MetadataExt,
     path::{self, Path, PathBuf},
-    time::Duration,
 };
 
 /// Of a project, in the working folder.
 const OF_PROJECT: &str = "muster.yaml";
-/// How long one is waited for: every command begins with them.
-const LIMIT: Duration = Duration::from_secs(10);
 
 /// The settings of all files, the stronger ones first.
 pub fn read(schedulers: &Schedulers) -> anyhow::Result<Vec<FileSetting>> {
     let mut all: Vec<FileSetting> = Vec::new();
     for path in paths() {
         let file = path.clone();
-        let text = match unanswered::within(LIMIT, move || files::read_regular(&file)) {
+        let text = match unanswered::within(EACH, move || files::read_regular(&file)) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => continue,
             // `sudo -u` and the like keep the HOME of who calls: the settings there are not those of this user. `config show` says so.

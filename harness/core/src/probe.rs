@@ -5,6 +5,13 @@
 use muster_text::{time::format_duration, words};
 use std::{future::Future, pin::Pin, time::Duration};
 
+/// How long a question may take, and what `preflight` asks: then it is given up.
+pub const EACH: Duration = Duration::from_secs(10);
+/// How long a part of a question may take that the others do without: below [`EACH`], so that they are told.
+pub const PART: Duration = Duration::from_secs(8);
+/// How long all questions together may take.
+pub const WHOLE: Duration = Duration::from_mins(1);
+
 /// A difference of clocks that whole seconds and the way of an answer explain.
 const CLOCK_WARNING: Duration = Duration::from_secs(5);
 /// What has just been issued to a clock that is as far off is refused.

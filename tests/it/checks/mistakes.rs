@@ -25,15 +25,30 @@ fn all_mistakes_of_all_files_are_reported_at_once_and_nothing_is_launched() {
 }
 
 #[test]
-fn a_listing_lists_what_is_right_and_still_ends_with_2() {
-    let sandbox = Sandbox::new();
-    sandbox
-        .write("good.check.yaml", GOOD)
-        .write("bad.check.yaml", "name: bad\nvalid_systems: 7up\ndescription: x\nsanity: []\nexecutable: a\n");
-    let ended = sandbox.muster(&["-c", ".", "-l"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(ended.stdout.contains("- good /"), "{}", ended.stdout);
-    assert!(ended.stderr.contains("write `descr`"), "{}", ended.stderr);
+fn a_listing_lists_what_is_right_and_no_check_with_a_mistake_and_ends_with_2() {
+    let check = |name: &str, more: &str| format!("name: {name}\nvalid_systems: ['*']\nsanity: []\nexecutable: a\n{more}");
+    let wrong = [
+        ("a key that is none", check("bad", "description: x\n"), "write `descr`"),
+        ("a value of another kind", check("bad", "time_limit: [1]\n"), "bad.check.yaml:5:"),
+        ("a name that nothing has", check("bad", "executable_opts: ['${{ nothing }}']\n"), "nothing"),
+        ("of some cases", check("bad", "parameters: { n: [1, 2] }\nexecutable_opts: ['${{ [1][n] }}']\n"), "bad.check.yaml:6:"),
+        ("a base that is missing", check("bad", "extends: gone.yaml#base\n"), "gone.yaml"),
+        ("a name that two have", check("bad", "---\n") + &check("bad", ""), "there are two checks called"),
+        ("a fixture that is missing", check("bad", "fixtures: { b: { check: gone, scope: session } }\n"), "gone"),
+        ("no YAML", "name: bad\nvalid_systems: ['*'\n".to_owned(), "bad.check.yaml:"),
+    ];
+    for (what, text, said) in wrong {
+        let sandbox = Sandbox::new();
+        sandbox.write("good.check.yaml", GOOD).write("bad.check.yaml", &text);
+        for list in ["-l", "-lC", "-L", "--describe"] {
+            let ended = sandbox.muster(&["-c", ".", list]);
+            assert_eq!(ended.code, Some(2), "{what} {list}: {}{}", ended.stdout, ended.stderr);
+            assert!(ended.stdout.contains("good"), "{what} {list}: {}{}", ended.stdout, ended.stderr);
+            assert!(!ended.stdout.contains("bad"), "{what} {list}: {}", ended.stdout);
+            assert!(ended.stderr.contains(said), "{what} {list}: {}", ended.stderr);
+        }
+        assert_eq!(sandbox.muster(&["-c", ".", "-r"]).code, Some(2), "{what}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 45] = [
     // Mistakes of Muster itself.
     "store the … of …",
     "the results database … is closed",
@@ -51,6 +51,24 @@ const OTHERS: [&str; 28] = [
     "could not find the requested resource",
     "it cannot be known whether the node has rotated the log",
     "the reply broke off",
+    // On EC2: what an operation was, what is left to the launch, commands and parts of sentences.
+    "a preflight leaves this to the launch",
+    "… in …: ……",
+    "make the user data",
+    "look for data sets",
+    "the files of a case did not come back",
+    "fetch the files of a job",
+    "unpack the files of …",
+    "a log is read later",
+    "ec2 delete-volume --volume-id …",
+    "s3 rm --recursive …",
+    "aws ssm start-session… --target …",
+    "aws ec2 terminate-instances… --instance-ids …",
+    "look for the instances",
+    "ec2 delete-security-group --group-id …",
+    "ec2 describe-security-groups --filters Name=group-name,Values=…",
+    "ec2 delete-placement-group --group-name …",
+    "… has ended with …",
     // What is in order, or a part of a sentence of `muster doctor`.
     "of an unknown version",
     "off: how a job has ended is read from its exit file, and from squeue",
@@ -80,7 +98,7 @@ fn sources() -> Vec<(String, Vec<String>)> {
             } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" && name != "testing.rs" {
                 let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("below the root").to_string_lossy().into_owned();
                 let text = page(&path);
-                found.push((path, texts(text.split("#[cfg(test)]\nmod ").next().unwrap_or_default())));
+                found.push((path, texts(text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default())));
             }
         }
     }

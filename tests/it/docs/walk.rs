@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 /// Before each line: a home, and the programs that are not there.
 const STANDINS: &str = "export HOME=$PWD; unset KUBERNETES_SERVICE_HOST; \
-                        kubectl() { case \" $* \" in *' -f - '*) cat > applied.yaml;; esac; }; systemctl() { :; }; loginctl() { :; }; ";
+                        kubectl() { case \" $* \" in *' -f - '*) cat >> applied.yaml;; esac; }; systemctl() { :; }; loginctl() { :; }; ";
 
 /// Follows a page, or a part of it, with this before each line. Returns how many lines were run.
 fn follow(sandbox: &Sandbox, part: &str, before: &str) -> usize {

@@ -3,6 +3,7 @@
 use crate::{
     k8s::preflight::{CHECK, SITE, kubeconfig_of},
     sandbox::{Ended, Sandbox},
+    walked::page,
 };
 use muster_fake_api::FakeApi;
 use rustix::process::{Pid, Signal, kill_process};
@@ -147,6 +148,46 @@ fn a_context_that_is_not_in_the_kubeconfig_is_one_finding_with_a_hint() {
     assert!(said.len() == 1 && said[0].starts_with("  error    cluster: no context `nope` in"), "{}", ended.stdout);
     assert!(ended.stdout.contains("(correct `context`"), "{}", ended.stdout);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}
+
+/// What is another on another machine or cluster. The room below `stage`, and so what is said of it, is too.
+const DIFFERS: [&str; 13] = [
+    "65536",
+    "/home/me/.local/state/muster/results.db",
+    "31 GiB",
+    "  warning  stage",
+    "/scratch/me/stage",
+    "310 MiB",
+    " (remove what is not needed there, or choose another with --stage)",
+    "mycluster:gpu",
+    "v1.33.1",
+    "https://k.example.org:6443",
+    "triad, nbody, ior and 3 more",
+    "bench (context prod)",
+    "...)",
+];
+
+#[test]
+fn the_example_of_the_page_is_what_it_prints() {
+    let page = page("docs/doctor.md");
+    let (_, example) = page.split_once("```text\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    // What is too long for the page goes on in the next line.
+    let example = example.replace(&format!("\n{}", " ".repeat(11)), " ");
+    let ground = Ground::new();
+    ground.api.deny("create", "pods");
+    let ended = ground.doctor(&["--system", "site:here", "-n", "pod|large|unknown", "--db", "results.db"]);
+    let (lines, summary) = example.trim_end().rsplit_once('\n').expect("several lines");
+    for line in lines.lines() {
+        let fixed = DIFFERS.iter().fold(line.to_owned(), |line, differs| line.replace(differs, "\0"));
+        let has_all = |printed: &str| {
+            let mut rest = printed;
+            fixed.split('\0').all(|part| rest.find(part).map(|at| rest = &rest[at + part.len()..]).is_some())
+        };
+        assert!(ended.stdout.lines().any(has_all), "{line}\n{}{}", ended.stdout, ended.stderr);
+    }
+    let count = |level: &str| lines.lines().filter(|line| line.starts_with(&format!("  {level} "))).count();
+    assert_eq!(summary, format!("{} ok, {} warning(s), {} error(s)", count("ok"), count("warning"), count("error")));
 }
 
 /// A server that takes connections, and answers none.

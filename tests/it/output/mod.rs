@@ -2,6 +2,7 @@
 
 mod database;
 mod file_modes;
+mod help;
 mod libtest;
 mod reports;
 mod secrets;

@@ -2,7 +2,7 @@
 //! question. None is waited for longer than its limit, and all together no longer than theirs.
 
 use crate::{inputs::unanswered::no_answer, terminal::Terminal};
-use muster_core::probe::{Probe, Probed, seconds};
+use muster_core::probe::{EACH, Probe, Probed, WHOLE, seconds};
 use std::{thread, time::Duration};
 use tokio::{
     runtime::Handle,
@@ -21,11 +21,7 @@ struct Limits {
     whole: Duration,
 }
 
-/// One question, and what is connected to or read before the questions.
-pub const EACH: Duration = Duration::from_secs(10);
-/// The whole command.
-pub const WHOLE: Duration = Duration::from_mins(1);
-/// What is left of that to print.
+/// What is left of the whole time to print.
 const LAST: Duration = Duration::from_secs(2);
 
 pub struct Asker {

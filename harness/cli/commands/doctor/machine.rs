@@ -39,7 +39,7 @@ pub fn questions(places: &Places) -> Vec<Probe<'static>> {
         Probe::new(topic, async move { vec![folder(topic, &look(&path), flag)] }).of(of)
     };
     let limits = Probe::new("limits", async { limits(file_limit::raise(), soft(Resource::Nproc), soft(Resource::Fsize)) });
-    let database = places.database.clone();
+    let database = places.database.clone().absolute();
     let shown = database.display().to_string();
     let database = Probe::new("database", async move { of_database(database).await }).of(shown);
     [limits, database].into_iter().chain(folders.into_iter().map(of_folder)).collect()

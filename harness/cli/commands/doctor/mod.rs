@@ -27,7 +27,7 @@ use crate::{
     wiring::{self, secrets},
 };
 use anyhow::anyhow;
-use ask::{Asker, EACH, WHOLE, on_a_thread};
+use ask::{Asker, on_a_thread};
 use futures_util::{
     FutureExt, StreamExt,
     future::{BoxFuture, Shared},
@@ -46,7 +46,7 @@ use muster_core::{
         scheduler::Scheduler,
         workload::Workload,
     },
-    probe::{Level, Probe, Probed, seconds},
+    probe::{EACH, Level, Probe, Probed, WHOLE, seconds},
 };
 use muster_report::doctor::{self, Part};
 use muster_session::runtime;

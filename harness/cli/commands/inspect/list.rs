@@ -24,7 +24,8 @@ use muster_report::{
 use muster_session::runtime;
 use std::collections::{HashMap, HashSet};
 
-/// Lists what the same command line with `-r` would run. Mistakes end with 2, but what is right is listed first.
+/// Lists what the same command line with `-r` would run. Mistakes end with 2, as they do there: what is right is listed first, and a
+/// check with a mistake is in no list.
 pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = selection::select(cli, Depth::Sample, terminal.live)?;
     let runtime = runtime::build().context("start the runtime")?;
@@ -33,7 +34,8 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     let action = &cli.action;
     let is_rendered = action.list_detailed.is_some() || action.describe || action.list == Some(Listing::C);
     let paint = Paint { color: terminal.color };
-    let cases = &plan.selection.cases;
+    let is_sound = |case: &&TestCase| !plan.selection.unsound.contains(&case.check.name);
+    let cases: Vec<&TestCase> = plan.selection.cases.iter().filter(is_sound).collect();
     let places: HashMap<&CaseName, usize> = if cases.iter().all(|case| case.needs().is_empty()) {
         HashMap::new()
     } else {
@@ -57,7 +59,7 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
     terminal.print(&text);
     let selection = &plan.selection;
     terminal.diagnostics(&selection.diagnostics, &selection.sources);
-    let mistakes = if selection.has_errors() { Vec::new() } else { plans::mistakes(&samples(cases), &plan.adjustments)? };
+    let mistakes = if selection.has_errors() { Vec::new() } else { plans::mistakes(&samples(&cases), &plan.adjustments)? };
     terminal.diagnostics(&mistakes, &selection.sources);
     let is_restored = !plan.restored.is_empty();
     Ok(if selection.has_errors() || expansion::errors(&mistakes) > 0 {
@@ -71,9 +73,9 @@ pub fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
 
 /// One case of each check on each partition: a mistake in its plan, such as a context that the kubeconfig does not have, is in
 /// those of the others, and ten thousand plans take longer than their list.
-fn samples(cases: &[TestCase]) -> Vec<TestCase> {
+fn samples(cases: &[&TestCase]) -> Vec<TestCase> {
     let mut seen = HashSet::new();
-    cases.iter().filter(|case| seen.insert((&*case.name.check, &*case.name.partition))).cloned().collect()
+    cases.iter().filter(|case| seen.insert((&*case.name.check, &*case.name.partition))).map(|case| (*case).clone()).collect()
 }
 
 /// A case as listings want it. Its details, and whether it will run, need rendering, which takes longer than a list of names.

@@ -114,13 +114,17 @@ pub trait Scheduler: Send + Sync {
     /// Everything that can be known before the first of these workloads is launched: names, rights, quotas, queues. Called once
     /// before each round, for all of it; each finding ends its cases as `error{config}`, and nothing of them is launched. So it
     /// finds what would certainly fail, not what may pass: a server that does not answer, or may not be asked, finds nothing, and
-    /// what cannot be planned is left to `plan`. As few requests as possible, whatever the number, and an answer within 10 s.
+    /// what cannot be planned is left to `plan`. As few requests as possible, whatever the number, and an answer within [`probe::EACH`].
+    ///
+    /// [`probe::EACH`]: crate::probe::EACH
     fn preflight<'a>(&'a self, _workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
     /// The questions of `muster doctor` about a partition and what would run there: versions, rights, room, clocks. They are asked one
-    /// after the other, each for 10 s at most, and change nothing. By default, what `preflight` finds.
+    /// after the other, each for [`probe::EACH`] at most, and change nothing of a cluster. By default, what `preflight` finds.
+    ///
+    /// [`probe::EACH`]: crate::probe::EACH
     fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
         vec![Probe::new(CASES, asked_by_preflight(self, examined))]
     }

@@ -21,12 +21,8 @@ use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 use tokio::time::timeout;
-
-/// Sessions do without accounting: it is given up before the question is.
-const ACCOUNTING_LIMIT: Duration = Duration::from_secs(8);
 
 /// The clusters that have answered.
 type Reached = BTreeMap<Place, Known>;
@@ -129,10 +125,10 @@ async fn accounting(cluster: &Cluster, known: &Known) -> Probed {
     }
     // Of no job: whether it answers.
     let answer = cluster.answer("sacct", &["-n", "-X", "-P", "-o", "JobID", "--name", "rfm-doctor"]);
-    let why = match timeout(ACCOUNTING_LIMIT, answer).await {
+    let why = match timeout(probe::PART, answer).await {
         Ok(Ok(_)) => return Probed::fine("accounting", "sacct answers"),
         Ok(Err(error)) => chain(&error),
-        Err(_) => format!("sacct has not answered for {}", probe::seconds(ACCOUNTING_LIMIT)),
+        Err(_) => format!("sacct has not answered for {}", probe::seconds(probe::PART)),
     };
     let hint = "cases run, and less is known of jobs that leave no exit file: look at slurmdbd";
     Probed::warning("accounting", why, Some(hint.to_owned()))

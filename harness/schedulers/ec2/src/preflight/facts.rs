@@ -7,6 +7,7 @@ use crate::{
     resolve::{Resolver, Unresolved},
 };
 use futures_util::future::join_all;
+use muster_core::probe;
 use muster_text::{Value, time::Timestamp};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,8 +20,7 @@ const CREDENTIALS: Duration = Duration::from_secs(3);
 const FIRST: Duration = Duration::from_secs(4);
 const SECOND: Duration = Duration::from_secs(2);
 
-/// The trait allows so many seconds.
-const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs() < 10);
+const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs() < probe::EACH.as_secs());
 
 /// More differ in nothing that is checked.
 const MOST_TRIALS: usize = 32;

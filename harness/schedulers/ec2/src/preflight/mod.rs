@@ -19,7 +19,7 @@ use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use wrong::{Mistake, Wrong};
 
-/// What the workloads of one place would fail of, each by its position and its plan. It answers within 10 s.
+/// What the workloads of one place would fail of, each by its position and its plan. It answers within `probe::EACH`.
 pub(crate) async fn findings(
     cloud: &dyn Cloud,
     resolver: &Resolver,

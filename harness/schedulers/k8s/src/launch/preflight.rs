@@ -3,7 +3,7 @@
 //!
 //! What only shows later is not checked: whether a node has room, whether the image can be pulled, what a controller makes of it.
 
-use super::{Attempt, Refused, never, refused};
+use super::{Attempt, Refused};
 use crate::{
     api::{QUEUE_LABEL, Resource},
     client::{ApiError, Cluster, Why},
@@ -42,7 +42,7 @@ impl Attempt<'_> {
                 }
                 // The right to ask is missing, or the operator completes the template: the creation itself will show.
                 Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
-                Err(error) => match refused(workload, error) {
+                Err(error) => match Refused::by_quota(workload, error) {
                     Refused::NoRoom(..) if is_queued => {}
                     refused => return Err(refused),
                 },
@@ -55,7 +55,7 @@ impl Attempt<'_> {
     fn room(&self, workload: &Object, quotas: &[Value], one: &Demand, pods: u32, is_queued: bool) -> Result<(), Refused> {
         let mut limits = quotas.iter().filter_map(quota::QuotaStatus::of);
         if let Some(why) = limits.find_map(|limits| quota::never_fits(&limits, one, pods)) {
-            return Err(never(workload, &why));
+            return Err(Refused::never(workload, &why));
         }
         if pods < 2 || is_queued {
             return Ok(());

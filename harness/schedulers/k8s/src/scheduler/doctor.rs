@@ -12,15 +12,12 @@ use muster_core::{
     case::SessionId,
     error::{SchedulerError, chain},
     job::inventory::Examined,
-    probe::{Probe, Probed, named},
+    probe::{self, Probe, Probed, named},
 };
 use muster_text::Value;
 use parking_lot::Mutex;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 use tokio::{task::yield_now, time::timeout};
-
-/// How long a place may take to say what it is. Below the limit of a probe, so that the others are told.
-const CONTACT_LIMIT: Duration = Duration::from_secs(8);
 
 /// What is known after the first question.
 #[derive(Default)]
@@ -109,13 +106,13 @@ impl Kubernetes {
             Err(error) => return unusable(chain(&error)),
         };
         let proxy = doctor::proxy(&route);
-        match timeout(CONTACT_LIMIT, cluster.contact()).await {
+        match timeout(probe::PART, cluster.contact()).await {
             Ok(Ok(contact)) => {
                 let said = doctor::contacted(place, &route, &contact);
                 (said.into_iter().chain([proxy]).collect(), true)
             }
             Ok(Err(error)) => (vec![doctor::not_contacted(place, &route.server, &error), proxy], false),
-            Err(_) => (vec![doctor::silent(place, &route.server, CONTACT_LIMIT), proxy], false),
+            Err(_) => (vec![doctor::silent(place, &route.server, probe::PART), proxy], false),
         }
     }
 

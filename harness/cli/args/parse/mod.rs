@@ -1,15 +1,22 @@
 //! From the words of the command line and the variables of the environment to settings, each with its origin.
 
+mod help;
+mod variables;
+
+pub use help::definition;
+pub(super) use variables::SETTINGS;
+pub use variables::{doubtful_settings, listed, unknown_variables, variable, variable_that_is_no_text};
+
 use crate::args::{Cli, FileSetting, foreign};
 use clap::{
-    Arg, ArgAction, ArgMatches, CommandFactory, FromArgMatches, Id,
-    builder::{PossibleValue, PossibleValuesParser},
+    Arg, ArgMatches, FromArgMatches, Id,
     error::{ContextKind, ContextValue},
     parser::ValueSource,
 };
 use muster_core::job::descriptor::Schedulers;
 use muster_store::Location;
 use std::{collections::BTreeMap, ffi::OsString};
+use variables::from_environment;
 
 /// Where a setting's value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,227 +221,16 @@ fn of_its_source(
     invalid(format!("{source}: {first} {}", values.trim()).trim_end())
 }
 
-/// The global flags that mean something to a command: the others are not in its help.
-const OF_COMMANDS: &[(&[&str], &[&str])] = &[
-    (&["init"], &["nocolor"]),
-    (&["doctor"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "nocolor"]),
-    (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
-    (&["results"], &["db", "file_mode", "nocolor"]),
-    (&["results", "demo"], &["file_mode", "nocolor"]),
-    (&["results", "list"], &["db", "nocolor"]),
-    (&["results", "causes"], &["db", "nocolor"]),
-    (&["results", "compare"], &["db", "nocolor"]),
-    (&["results", "history"], &["db", "nocolor"]),
-    (&["results", "export"], &["db"]),
-    (&["results", "import"], &["checkpath", "config_file", "db", "file_mode"]),
-    (&["results", "suggest-references"], &["db", "file_mode", "nocolor"]),
-    (&["results", "rebuild"], &["checkpath", "config_file", "db", "file_mode", "nocolor"]),
-    (&["results", "annotate"], &["system", "db", "file_mode", "nocolor"]),
-    (
-        &["results", "show"],
-        &[
-            "db",
-            "file_mode",
-            "nocolor",
-            "report_html",
-            "report_junit",
-            "report_markdown",
-            "report_templates",
-            "perflogdir",
-            "failure_stats",
-        ],
-    ),
-    (
-        &["attach"],
-        &[
-            "db",
-            "file_mode",
-            "verbose",
-            "quiet",
-            "nocolor",
-            "report_html",
-            "report_junit",
-            "report_markdown",
-            "report_templates",
-            "perflogdir",
-            "failure_stats",
-        ],
-    ),
-    (&["night"], &["checkpath", "config_file", "system", "db", "nocolor"]),
-    (&["top"], &["db", "nocolor"]),
-    (&["sweep"], &["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]),
-    (&["k8s"], &["checkpath", "config_file", "system"]),
-    (&["ec2"], &["checkpath", "config_file", "system"]),
-    (&["check"], &[]),
-    (&["check", "fmt"], &["checkpath", "nocolor"]),
-    (&["check", "lint"], &["checkpath", "config_file", "nocolor"]),
-    (&["completions"], &[]),
-    (&["man"], &[]),
-    (&["convert"], &["output"]),
-    (&["kernel"], &[]),
-];
-
-/// What `-h` shows: a page. `--help` has the rest.
-const ON_THE_PAGE: [&str; 16] = [
-    "run",
-    "list",
-    "list_detailed",
-    "dry_run",
-    "checkpath",
-    "config_file",
-    "system",
-    "setvar",
-    "name",
-    "tag",
-    "max_retries",
-    "distribute",
-    "performance_report",
-    "verbose",
-    "help",
-    "version",
-];
-
-/// The definition, with the flags that mean nothing to a command left out of its help.
-pub fn definition(schedulers: &Schedulers) -> clap::Command {
-    // The last value wins: what is typed comes after the mode.
-    let all = Cli::command().args_override_self(true);
-    let globals: Vec<Arg> = all.get_arguments().filter(|arg| arg.is_global_set() && arg.get_id() != "help").cloned().collect();
-    let names: Vec<PossibleValue> =
-        schedulers.named().map(|scheduler| PossibleValue::new(scheduler.name).help(scheduler.descr)).collect();
-    let here = schedulers.named().find(|scheduler| scheduler.is_here).map(|scheduler| scheduler.name);
-    let of_scheduler = |arg: Arg| arg.value_parser(PossibleValuesParser::new(names)).required(false).default_values(here);
-    let of_new = |new: clap::Command| new.mut_arg("scheduler", of_scheduler);
-    let all = all.mut_subcommand("check", |check| check.mut_subcommand("new", of_new));
-    let all = OF_COMMANDS.iter().fold(all, |all, (path, kept)| {
-        // A command's own argument of the same name stands in for the global one, and is handed down.
-        below(all, path, &mut |command| {
-            let has = |id: &Id| command.get_arguments().any(|arg| arg.get_id() == id);
-            let missing: Vec<&Arg> = globals.iter().filter(|arg| !has(arg.get_id())).collect();
-            command.args(missing.into_iter().map(|arg| arg.clone().hide(!kept.contains(&arg.get_id().as_str()))))
-        })
-    });
-    all.mut_args(|arg| {
-        let is_on_the_page = ON_THE_PAGE.contains(&arg.get_id().as_str());
-        arg.hide_short_help(!is_on_the_page)
-    })
-}
-
-/// Changes the command that a path leads to.
-fn below(command: clap::Command, path: &[&str], change: &mut dyn FnMut(clap::Command) -> clap::Command) -> clap::Command {
-    match path {
-        [] => change(command),
-        [name, rest @ ..] => command.mut_subcommand(*name, |command| below(command, rest, change)),
-    }
-}
-
-/// Reports variables that look like settings and are not: a typing mistake would go unnoticed.
-pub fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
-    let command = Cli::command();
-    let known: Vec<String> = command.get_arguments().filter_map(Arg::get_long).map(variable).collect();
-    let is_known = |name: &String| known.contains(name) || OTHERS.iter().any(|other| name.starts_with(other));
-    let unknown = names.filter(|name| name.starts_with("MUSTER_") && !is_known(name));
-    let sentence = |name: String| match muster_text::diagnostic::nearest(&name, known.iter().map(String::as_str)) {
-        Some(near) => format!("unknown variable {name}: did you mean {near}?"),
-        None => format!("unknown variable {name}"),
-    };
-    unknown.map(sentence).collect()
-}
-
-/// Variables that are not flags: the log filter, and those of the tests, the gate and the benchmarks of this repository.
-const OTHERS: [&str; 9] = [
-    "MUSTER_LOG",
-    "MUSTER_UPDATE",
-    "MUSTER_CI_",
-    "MUSTER_BENCH",
-    "MUSTER_CLUSTER",
-    "MUSTER_EC2",
-    "MUSTER_POSTGRES",
-    "MUSTER_SLURM",
-    "MUSTER_TEST_KUBECONFIG",
-];
-
-/// The first variable of ours that nothing would be read from.
-pub fn variable_that_is_no_text(mut variables: impl Iterator<Item = (OsString, OsString)>) -> Option<String> {
-    variables.find_map(|(name, value)| {
-        let is_wrong = name.as_encoded_bytes().starts_with(b"MUSTER_") && (name.to_str().is_none() || value.to_str().is_none());
-        is_wrong.then(|| name.to_string_lossy().into_owned())
-    })
-}
-
-/// `exec-policy` is `MUSTER_EXEC_POLICY`.
-pub fn variable(long: &str) -> String {
-    format!("MUSTER_{}", long.to_uppercase().replace('-', "_"))
-}
-
-/// Flags whose values may have commas.
-pub(super) const SETTINGS: [&str; 3] = ["setvar", "parameterize", "job-option"];
-
-/// The items of a list in a variable: settings are one a line, anything else is separated by commas.
-pub fn listed<'a>(long: &str, value: &'a str) -> impl Iterator<Item = &'a str> {
-    let separator = if SETTINGS.contains(&long) { '\n' } else { ',' };
-    value.split(separator).map(|item| item.trim_end_matches('\r')).filter(|item| !item.is_empty())
-}
-
-/// Reports variables that may have several settings in one line: before, a comma divided them, and now it is part of a value.
-pub fn doubtful_settings(env: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
-    let of = |long: &&str| {
-        let name = variable(long);
-        let doubtful =
-            listed(long, &env(&name)?).filter(|line| has_another(line)).find_map(|line| line.split_once('='))?.0.to_owned();
-        // Not more of the line: it may be a secret.
-        Some(format!("{name}: the value of `{doubtful}` has `,NAME=` in it, and is one value: several settings are one a line"))
-    };
-    SETTINGS.iter().filter_map(of).collect()
-}
-
-/// Whether a setting is followed by what looks like another one: `a=1,b=2`.
-fn has_another(line: &str) -> bool {
-    let is_name = |text: &str| {
-        let mut chars = text.chars();
-        chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && chars.all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
-    };
-    line.split(',').skip(1).any(|item| item.split_once('=').is_some_and(|(name, _)| is_name(name.trim())))
-}
-
-/// What one variable would be on the command line.
-fn from_environment(arg: &Arg, long: &str, name: &str, value: &str) -> Result<Vec<OsString>, String> {
-    let flag = || OsString::from(format!("--{long}"));
-    match arg.get_action() {
-        ArgAction::SetTrue => match value {
-            "" | "0" | "false" | "no" => Ok(vec![]),
-            "1" | "true" | "yes" => Ok(vec![flag()]),
-            _ => Err(format!("{name}={value} is neither 1 nor 0")),
-        },
-        ArgAction::Count => {
-            let count: usize = value.parse().map_err(|_| format!("{name}={value} is not a number"))?;
-            Ok(vec![flag(); count.min(5)])
-        }
-        // It may be the rest of a secret: it is not printed.
-        ArgAction::Append if SETTINGS.contains(&long) && listed(long, value).any(|item| !item.contains('=')) => {
-            Err(format!("{name}: a line of it is not NAME=VALUE; it has one setting a line"))
-        }
-        ArgAction::Append => Ok(listed(long, value).map(|item| format!("--{long}={item}").into()).collect()),
-        _ if value.is_empty() => Ok(vec![]),
-        _ => Ok(vec![format!("--{long}={value}").into()]),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::{ExecPolicy, Listing};
 
-    fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
+    pub(super) fn parsed(argv: &[&str], env: &[(&str, &str)]) -> Result<Parsed, String> {
         let argv: Vec<OsString> = std::iter::once("muster").chain(argv.iter().copied()).map(OsString::from).collect();
         let env: BTreeMap<_, _> = env.iter().copied().collect();
         let env = |name: &str| env.get(name).map(|value| (*value).to_owned());
         parse(&argv, &Schedulers::default(), Beneath { env: &env, files: &[] }).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_definition_is_sound() {
-        definition(&Schedulers::default()).debug_assert();
     }
 
     #[test]
@@ -468,25 +264,6 @@ mod tests {
     }
 
     #[test]
-    fn several_settings_in_one_line_of_a_variable_are_doubted() {
-        let rows = [
-            ("MUSTER_SETVAR", "api_token=a,b=c", Some("api_token")),
-            ("MUSTER_SETVAR", "n=1\nm=1,2", None),
-            ("MUSTER_SETVAR", "flags=-O2,-Wl,-z=now", None),
-            ("MUSTER_JOB_OPTION", "namespace=x,labels.team=hpc", Some("namespace")),
-            ("MUSTER_PARAMETERIZE", "n=1,2,m=3", Some("n")),
-            ("MUSTER_TAG", "a=1,b=2", None),
-        ];
-        for (variable, value, doubtful) in rows {
-            let said = doubtful_settings(&|name| (name == variable).then(|| value.to_owned()));
-            let expected = doubtful.map(|name| {
-                format!("{variable}: the value of `{name}` has `,NAME=` in it, and is one value: several settings are one a line")
-            });
-            assert_eq!(said, Vec::from_iter(expected), "{variable}={value}");
-        }
-    }
-
-    #[test]
     fn an_action_on_the_command_line_replaces_one_from_the_environment() {
         let list = parsed(&["-l"], &[("MUSTER_RUN", "1")]).expect("parses");
         assert_eq!((list.cli.action.run, list.cli.action.list), (false, Some(Listing::T)));
@@ -503,20 +280,6 @@ mod tests {
         let text = parsed(&["-c", "x"], &[("MUSTER_LIST", "C"), ("MUSTER_LIST_DETAILED", "zz")]).err().unwrap_or_default();
         assert!(text.starts_with("error: MUSTER_LIST_DETAILED=zz: invalid value 'zz'"), "{text}");
         assert!(wrong(&[("MUSTER_NOCOLOR", "maybe")]).contains("MUSTER_NOCOLOR=maybe is neither 1 nor 0"));
-    }
-
-    #[test]
-    fn a_variable_that_is_not_a_setting_is_reported() {
-        let names = ["MUSTER_TGA", "MUSTER_LOG", "MUSTER_TAG", "HOME", "MUSTER_XYZZY"];
-        assert_eq!(
-            unknown_variables(names.into_iter().map(str::to_owned)),
-            ["unknown variable MUSTER_TGA: did you mean MUSTER_TAG?", "unknown variable MUSTER_XYZZY"]
-        );
-        // What the gate sets for the tests is set for the program, too.
-        let gate = include_str!("../../../.ci/run").split(|c: char| !c.is_ascii_uppercase() && !c.is_ascii_digit() && c != '_');
-        let of_gate: Vec<String> = gate.filter(|word| word.starts_with("MUSTER_")).map(str::to_owned).collect();
-        assert!(of_gate.len() > 3, "{of_gate:?}");
-        assert_eq!(unknown_variables(of_gate.into_iter()), [""; 0]);
     }
 
     #[test]
@@ -559,43 +322,6 @@ mod tests {
         error: the mode `nightly` contains the command sweep: a mode has options, but no action, --mode, --system or --config-file
         error: the mode nightly: unexpected argument '--no-such-flag' found
         ");
-    }
-
-    #[test]
-    fn the_help_of_a_command_shows_what_matters_to_it() {
-        let flags = |words: &[&str]| -> Vec<String> {
-            let help = parsed(&[words, &["--help"]].concat(), &[]).err().unwrap_or_default();
-            let flags = help.lines().filter_map(|line| line.trim_start().split(", ").find(|word| word.starts_with("--")));
-            let flags = flags.map(|flag| flag.split([' ', '.', '=', '[']).next().unwrap_or_default().to_owned());
-            flags.filter(|flag| flag != "--help").collect()
-        };
-        assert_eq!(
-            flags(&["results", "list"]),
-            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--db", "--nocolor"]
-        );
-        assert_eq!(flags(&["check", "new"]), ["--scheduler"]);
-        assert_eq!(flags(&["check", "lint"]), ["--allow", "--format", "--explain", "--checkpath", "--config-file", "--nocolor"]);
-        assert!(flags(&["results", "show"]).contains(&"--report-html".to_owned()));
-    }
-
-    #[test]
-    fn the_short_help_is_a_page_and_the_long_one_has_every_flag() {
-        let short = parsed(&["-h"], &[]).err().unwrap_or_default();
-        assert!(short.lines().count() <= 50, "{} lines:\n{short}", short.lines().count());
-        assert!(short.lines().all(|line| line.chars().count() <= 80), "{short}");
-        let long = parsed(&["--help"], &[]).err().unwrap_or_default();
-        for arg in definition(&Schedulers::default()).get_arguments() {
-            let flag = format!("--{}", arg.get_long().unwrap_or_default());
-            assert!(long.contains(&flag), "{flag}");
-            // What is on the page exists.
-            assert_eq!(
-                short.contains(&format!("{flag} "))
-                    || short.contains(&format!("{flag}["))
-                    || short.contains(&format!("{flag}...")),
-                ON_THE_PAGE.contains(&arg.get_id().as_str()),
-                "{flag}\n{short}"
-            );
-        }
     }
 
     #[test]
