@@ -1,5 +1,6 @@
 //! The flags of a run: what to do, with which files and cases, how, and what to print.
 
+use super::{PerformanceReport, Stored};
 use clap::{
     ArgAction, ArgGroup, Args, ValueEnum,
     builder::{OsStringValueParser, TypedValueParser},
