@@ -87,19 +87,39 @@ fn what_is_stored_is_rebuilt_renamed_annotated_copied_and_removed() {
     let annotate =
         ["annotate", "rate", "--kind", "maintenance", "--from", "2026-11-17", "--until", "2026-11-18", "--reason", "cooling"];
     insta::assert_snapshot!(done(&sandbox, &annotate), @"annotation 1: maintenance for the nights of 2026-11-17 to 2026-11-18");
+    let said = done(&sandbox, &["annotate", "--list"]);
+    assert!(said.contains("1  maintenance  2026-11-17 to 2026-11-18  rate ") && said.contains(" cooling\n"), "{said}");
+    let aliases = done(&sandbox, &["alias", "--list"]);
+    assert!(aliases.lines().last().is_some_and(|line| line.starts_with("speed       rate ")), "{aliases}");
+    insta::assert_snapshot!(done(&sandbox, &["annotate", "--remove", "1"]), @"annotation 1 is taken back: maintenance for the nights of 2026-11-17 to 2026-11-18");
+    insta::assert_snapshot!(done(&sandbox, &["annotate", "--list"]), @"No annotation is stored");
+    insta::assert_snapshot!(done(&sandbox, &["alias", "--remove", "speed"]), @"`speed` is no longer `rate`: each has its own history");
+    assert_eq!(rows(&sandbox, figures), ["speed %n=1 1.0"]);
+    insta::assert_snapshot!(done(&sandbox, &["alias", "--list"]), @"No alias is stored");
+    done(&sandbox, &["alias", "speed", "rate"]);
     let copied = done(&sandbox, &["backup", "copy.db"]);
     assert!(copied.starts_with("copy.db: 0.") && copied.ends_with(" MB, checked\n"), "{copied}");
     let listed = sandbox.muster(&["results", "list", "--db", "copy.db"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
     let pruned = done(&sandbox, &["prune", "--keep", "1d", "--logs-older-than", "0s"]);
-    assert!(pruned.starts_with("removed 0 session(s) and 1 log(s): 0."), "{pruned}");
-    let pruned = done(&sandbox, &["prune", "--keep", "0s", "--keep-last", "0"]);
-    assert!(pruned.starts_with("removed 1 session(s) and 0 log(s): 0."), "{pruned}");
+    assert!(pruned.starts_with("removed 0 session(s) with 0 case(s); 1 log(s) of others: 0."), "{pruned}");
+    let everything = ["prune", "--keep", "0s", "--keep-last", "0"];
+    let would = done(&sandbox, &[&everything[..], &["--dry-run"]].concat());
+    assert!(would.starts_with("would remove 1 session(s) with 2 case(s), started 20"), "{would}");
+    assert!(would.contains("; 0 log(s) of others: about 0.") && would.ends_with(" MB less\n"), "{would}");
+    let pruned = done(&sandbox, &everything);
+    assert!(pruned.starts_with("removed 1 session(s) with 2 case(s), started 20"), "{pruned}");
     assert_eq!(rows(&sandbox, figures), [""; 0]);
     let again = sandbox.muster(&["-C", "site.yaml", "-c", "check.yaml", "-r"]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);
     assert_eq!(rows(&sandbox, figures), ["rate %n=1 1.0"]);
-    insta::assert_snapshot!(done(&sandbox, &["delete", "latest"]), @"deleted 1 session(s)");
+    for dry_run in [true, false] {
+        let args = [&["delete", "latest"][..], if dry_run { &["--dry-run"] } else { &[] }].concat();
+        let said = done(&sandbox, &args);
+        let begin = if dry_run { "would delete" } else { "deleted" };
+        assert!(said.starts_with(&format!("{begin} 1 session(s) with 2 case(s), started 20")), "{said}");
+        assert_eq!(rows(&sandbox, "SELECT id FROM session").len(), usize::from(dry_run));
+    }
 }
 
 #[test]
@@ -108,7 +128,7 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     sandbox.write("notes.txt", "mine");
     let before = std::fs::read(database(&sandbox)).expect("the database");
     let from = ["--from", "2026-11-17", "--reason", "why"];
-    let rows: [&[&str]; 12] = [
+    let rows: [&[&str]; 18] = [
         &["alias", "sped", "rate"],
         &["alias", "speed", " "],
         &["annotate", "--from", "17.11.2026", "--reason", "why"],
@@ -116,8 +136,14 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
         &[&["annotate", "--until", "2026-11-16"], &from[..]].concat(),
         &["annotate", "--from", "2026-11-17", "--reason", ""],
         &[&["annotate", "--kind", "maintenance", "--node", "n1"], &from[..]].concat(),
+        &["annotate", "--remove", "7"],
+        &["annotate", "--remove", "7", "--reason", "why"],
+        &["alias", "--remove", "sped"],
+        &["alias", "speed"],
         &["delete", "20200101"],
+        &["delete", "20200101", "--dry-run"],
         &["prune", "--keep", "soon"],
+        &["prune", "--keep", "60"],
         &["backup", "notes.txt"],
         &["backup", "state/muster/results.db"],
         &["rebuild", "--db", "missing.db"],
@@ -131,8 +157,14 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     error: --until 2026-11-16 is before --from 2026-11-17
     error: --reason is empty: write why, in one sentence
     error: --node and --session are for --kind note: verdicts are about the figures of whole nights
+    error: no annotation has the number 7: `muster results annotate --list` shows them
+    error: the argument '--remove <NUMBER>' cannot be used with '--reason <TEXT>'
+    error: no alias in the results database [FOLDER]/state/muster/results.db is called `sped`
+    error: the following required arguments were not provided:
     error: no session begins with `20200101`
-    error: invalid value 'soon' for '--keep <DURATION>': `soon` is not a duration: write 1d2h3m4s, any part may be left out, or a number of seconds
+    error: no session begins with `20200101`
+    error: invalid value 'soon' for '--keep <AGE>': `soon` is not an age: write a number and its unit, as in 400d, 36h or 1d12h
+    error: invalid value '60' for '--keep <AGE>': `60` has no unit: write 60d for days, 60h for hours, 60m for minutes or 60s for seconds
     error: no backup to notes.txt: a file is there that is no results database
     error: no backup to state/muster/results.db: it is the database itself
     error: there is no results database missing.db

@@ -26,8 +26,9 @@ pub use parse::{
 };
 pub use reports::Reports;
 pub use results::{
-    AnnotateArgs, AnnotationKind, CausesArgs, CompareArgs, CompareFailOn, DemoArgs, ExportArgs, ExportFormat, FilterArgs,
-    HistoryArgs, ImportArgs, ListArgs, OutputFormat, PerformanceReport, PruneArgs, ResultsCommand, Sample, Stored, SuggestArgs,
+    AliasArgs, AnnotateArgs, AnnotationKind, CausesArgs, CompareArgs, CompareFailOn, DemoArgs, ExportArgs, ExportFormat,
+    FilterArgs, HistoryArgs, ImportArgs, ListArgs, OutputFormat, PerformanceReport, PruneArgs, ResultsCommand, Sample, Stored,
+    SuggestArgs,
 };
 pub use rounds::Rounds;
 

@@ -27,7 +27,7 @@ pub mod page;
 mod terminal;
 mod text;
 
-pub use answers::{causes, compared, grouped, history, suggested};
+pub use answers::{causes, compared, grouped, history, said, suggested};
 pub use counts::{Counts, Results};
 pub use files::{annotations, gitlab, json, junit, perflog, run_report};
 pub use terminal::{doctor, failure, listing, live, performance, progress, results, retries, statistics, summary};

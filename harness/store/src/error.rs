@@ -18,6 +18,9 @@ pub enum StoreError {
     /// There is nothing to read yet.
     #[error("there is no results database {}", database.display())]
     Missing { database: Location },
+    /// A pipe would make its reader wait for ever.
+    #[error("{} is a {kind}: a results database is a file", path.display())]
+    NoFile { path: PathBuf, kind: &'static str },
     /// The file cannot be opened as a database.
     #[error("open the results database {}", database.display())]
     Open {
@@ -97,6 +100,8 @@ pub enum StoreError {
     NoName { database: Location, what: &'static str, name: String, hint: String },
     #[error("`{old}` {why}")]
     Alias { old: String, why: String },
+    #[error("no annotation has the number {number}: `muster results annotate --list` shows them")]
+    NoAnnotation { number: i64 },
     #[error("session {session} still runs: end it first")]
     Running { session: SessionId },
     #[error("something of session {session} may be left: `muster sweep` removes it, then the session can be deleted")]
@@ -224,6 +229,7 @@ mod tests {
         let errors = [
             StoreError::Folder { path: "state".into(), cause: io::ErrorKind::PermissionDenied.into() },
             StoreError::Missing { database: database.clone() },
+            StoreError::NoFile { path: "state".into(), kind: "directory" },
             StoreError::Open { database: database.clone(), cause: sqlx() },
             StoreError::Open {
                 database: database.clone(),
@@ -250,6 +256,7 @@ mod tests {
         insta::assert_snapshot!(lines, @"
         create the folder state of the results database: permission denied
         there is no results database state/results.db
+        state is a directory: a results database is a file
         open the results database state/results.db: attempted to communicate with a crashed background worker
         open the results database state/results.db: permission denied
         state/results.db is a database, but not one of muster

@@ -39,5 +39,5 @@ pub use read::{
 };
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};
-pub use upkeep::{Annotation, Keep, Kind, Pruned, Rebuilt, Upkeep};
+pub use upkeep::{Alias, Annotation, Going, Keep, Kind, Rebuilt, Upkeep};
 pub use write::{Describe, Intent, Seen, Store, recover};

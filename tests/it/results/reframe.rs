@@ -133,7 +133,7 @@ fn the_sessions_of_a_selection_are_deleted_and_an_empty_one_is_refused() {
     assert_snapshot!(said.join("\n"), @r#"
     (Some(2), "error: invalid value '' for '--delete-stored-sessions <SELECTION>': it is empty: say which sessions, as in 2026-11-24 or now-1y:now-90d")
     (Some(2), "error: no session is in `2031-01-01`: nothing is deleted")
-    (Some(0), "deleted 5 session(s)\n")
+    (Some(0), "deleted 5 session(s) with 30 case(s), started from 2026-11-20 to 2026-11-24\n")
     "#);
     let left = asked(&sandbox, &["list", "-N", "100"], 0);
     assert!(left.contains("35 session(s)") && !left.contains("2026-11-20"), "{left}");

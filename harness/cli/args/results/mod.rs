@@ -9,7 +9,7 @@ pub use questions::{
     CausesArgs, CompareArgs, CompareFailOn, ExportArgs, ExportFormat, FilterArgs, HistoryArgs, ImportArgs, ListArgs,
     OutputFormat, Sample, SuggestArgs,
 };
-pub use upkeep::{AnnotateArgs, AnnotationKind, DemoArgs, PruneArgs};
+pub use upkeep::{AliasArgs, AnnotateArgs, AnnotationKind, DemoArgs, PruneArgs};
 
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -61,12 +61,7 @@ pub enum ResultsCommand {
     /// Let a renamed check, parameter or case keep its history
     ///
     /// `stream triad` renames a check, `'stream %size' 'stream %bytes'` a parameter and `'stream %size=2G' 'stream %size=4G'` a case.
-    Alias {
-        /// The name until now
-        old: String,
-        /// The name from now on
-        new: String,
-    },
+    Alias(AliasArgs),
     /// Say what people know of some nights: maintenance, a change that is accepted or none
     Annotate(AnnotateArgs),
     /// Delete sessions
@@ -74,6 +69,9 @@ pub enum ResultsCommand {
         /// The sessions, or unambiguous beginnings of them
         #[arg(required = true)]
         sessions: Vec<String>,
+        /// Only print what would be deleted
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Delete old sessions and logs, and give their space back
     Prune(PruneArgs),

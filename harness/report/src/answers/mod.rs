@@ -4,5 +4,6 @@ pub mod causes;
 pub mod compared;
 pub mod grouped;
 pub mod history;
+pub mod said;
 mod scale;
 pub mod suggested;

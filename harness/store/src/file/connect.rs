@@ -6,7 +6,7 @@
 use crate::{
     StoreError,
     error::SqlError,
-    file::refuse_no_file,
+    file::is_file_if_any,
     schema,
     sql::{Connection, query},
 };
@@ -26,6 +26,7 @@ pub(crate) const BUSY: Duration = Duration::from_secs(10);
 
 /// Opens for writing: makes folder and file, brings the tables up to date. Also returns what the user should know.
 pub(crate) async fn for_writing(path: &Path) -> Result<(Connection, Vec<String>), StoreError> {
+    is_file_if_any(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     files::create_dir_all(folder).map_err(|cause| StoreError::Folder { path: folder.to_owned(), cause })?;
     // SQLite gives what it creates 0644; what it puts beside a database has the database's mode.
@@ -41,7 +42,6 @@ pub(crate) async fn for_writing(path: &Path) -> Result<(Connection, Vec<String>)
 
 async fn open(path: &Path, network: Option<&str>) -> Result<(Connection, Vec<String>), StoreError> {
     let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
-    refuse_no_file(path).map_err(|cause| failed(cause.into()))?;
     let (wanted, synchronous) = match network {
         None => ("wal", SqliteSynchronous::Normal),
         Some(_) => ("delete", SqliteSynchronous::Full),
@@ -68,8 +68,8 @@ pub(crate) async fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     if !path.exists() {
         return Err(StoreError::Missing { database: path.into() });
     }
+    is_file_if_any(path)?;
     let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
-    refuse_no_file(path).map_err(|cause| failed(cause.into()))?;
     let mut connection = Connection::Sqlite(options(path).connect().await.map_err(failed)?);
     schema::to_newest(&mut connection, &path.into()).await?;
     query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;
@@ -146,6 +146,31 @@ fn network_file_system(_: &Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Reader, Store, Upkeep};
+    use muster_core::error::chain;
+
+    #[tokio::test]
+    async fn what_is_no_file_is_refused_at_once_by_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, socket] = ["pipe", "socket"].map(|name| folder.path().join(name));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, kind) in
+            [(pipe.as_path(), "pipe"), (&socket, "socket"), (folder.path(), "directory"), (Path::new("/dev/zero"), "device")]
+        {
+            let said = [
+                chain(&Reader::open(path).await.unwrap_err()),
+                chain(&Reader::of_writer(path).await.unwrap_err()),
+                chain(&Store::open(path).await.unwrap_err()),
+                chain(&Upkeep::open(path).await.unwrap_err()),
+                chain(&crate::migrate(&path.into()).await.unwrap_err()),
+            ];
+            for said in said {
+                assert_eq!(said, format!("{} is a {kind}: a results database is a file", path.display()));
+            }
+        }
+    }
+
     #[tokio::test]
     async fn on_a_network_file_system_the_journal_is_delete_and_said_so() {
         let folder = tempfile::tempdir().unwrap();

@@ -3,16 +3,19 @@
 pub(crate) mod connect;
 pub(crate) mod reading;
 
-use std::{fs, io, path::Path};
+use crate::StoreError;
+use std::{fs, os::unix::fs::FileTypeExt, path::Path};
 
-/// Who opens a pipe waits for its other end, perhaps for ever. Opening and closing the file to look at it would end the locks that
-/// this process has on it.
-///
-/// # Errors
-/// What is there is no file. What is not there is fine.
-fn refuse_no_file(path: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
-        Ok(_) | Err(_) => Ok(()),
-    }
+/// Refuses what is there and is no file. SQLite would wait for the writer of a pipe, and write over what is on a disk.
+pub(crate) fn is_file_if_any(path: &Path) -> Result<(), StoreError> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let kind = found.file_type();
+    let kind = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "directory",
+        () if kind.is_fifo() => "pipe",
+        () if kind.is_socket() => "socket",
+        () => "device",
+    };
+    Err(StoreError::NoFile { path: path.to_owned(), kind })
 }

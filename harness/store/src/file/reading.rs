@@ -12,7 +12,7 @@
 use crate::{
     StoreError,
     error::SqlError,
-    file::{connect::BUSY, refuse_no_file},
+    file::{connect::BUSY, is_file_if_any},
     schema,
     sql::Connection,
 };
@@ -72,7 +72,6 @@ struct Stamp {
 impl Files {
     fn beside(path: &Path) -> io::Result<Self> {
         let stamp = |suffix| fs::metadata(sibling(path, suffix)).ok().map(|found| Stamp::of(&found));
-        refuse_no_file(path)?;
         let mut head = [0; WRITE_VERSION + 1];
         let mut file = File::open(path)?;
         // What has no first page yet has no tables either.
@@ -105,6 +104,7 @@ impl Opened {
     /// # Errors
     /// [`StoreError::OlderSchema`] if its tables are not those of this version, which only a writer brings up to date.
     pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
+        is_file_if_any(path)?;
         let failed = |cause: io::Error| match cause.kind() {
             io::ErrorKind::NotFound => StoreError::Missing { database: path.into() },
             _ => StoreError::Open { database: path.into(), cause: sqlx::Error::Io(cause).into() },

@@ -29,7 +29,7 @@ use muster_text::{time::Timestamp, words};
 use selected::IN_LIST;
 use sqlx::AssertSqlSafe;
 use std::{collections::HashMap, sync::Arc, time::Duration};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -307,8 +307,13 @@ impl Reader {
         Ok(sessions.into_iter().map(row).collect())
     }
 
+    /// For several questions whose answers belong together.
+    pub(crate) async fn connection(&self) -> MutexGuard<'_, Opened> {
+        self.connection.lock().await
+    }
+
     /// Every row that a statement finds, decoded.
-    async fn all<T>(
+    pub(crate) async fn all<T>(
         &self,
         what: &'static str,
         statement: impl Fn() -> Statement,

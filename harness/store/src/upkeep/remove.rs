@@ -1,27 +1,21 @@
 //! Removing sessions and logs, and giving their space back.
 
-use super::{Upkeep, ended};
+use super::{
+    Upkeep, ended,
+    going::{self, Going},
+};
 use crate::{
-    Location, Owner, StoreError,
-    read::decode,
-    sql::{Connection, Row, query},
+    Owner, StoreError,
+    sql::{Connection, query},
     write::history::{self, HistoryStatements},
 };
 use muster_core::case::SessionId;
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Error};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 /// How many sessions are removed in one transaction: those that write meanwhile wait for one at most.
 const AT_ONCE: usize = 50;
-
-/// A session without an end whose owner is not visible is over after this.
-const SURELY_OVER: Duration = Duration::from_hours(30 * 24);
 
 /// What stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,15 +29,6 @@ pub struct Keep {
     pub logs: Option<Duration>,
 }
 
-/// What was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Pruned {
-    pub sessions: usize,
-    pub logs: u64,
-    /// Old sessions that stay, because something of their jobs may be left: `muster sweep` removes it.
-    pub unswept: usize,
-}
-
 /// What becomes of the verdicts of nights whose sessions are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdicts {
@@ -51,48 +36,22 @@ enum Verdicts {
     ReachedAgain,
 }
 
-/// A session that may go.
-struct Candidate {
-    number: i64,
-    id: SessionId,
-    system: String,
-    started: Timestamp,
-    is_over: bool,
-    has_open_jobs: bool,
-}
-
 impl Upkeep {
     /// Removes sessions that are old, and logs. What runs, and what may have left something, stays. `alive`: whether an owner lives,
-    /// `None`: that is not known.
-    pub async fn prune(&mut self, keep: &Keep, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Pruned, StoreError> {
-        let candidates = self.candidates(keep.now, alive).await?;
-        let mut pruned = Pruned::default();
-        let mut of_system: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut old = Vec::new();
-        // The newest first.
-        for candidate in &candidates {
-            let newer = of_system.entry(&candidate.system).or_default();
-            *newer += 1;
-            let is_old = candidate.started.plus(keep.sessions) <= keep.now && *newer > keep.last && candidate.is_over;
-            match (is_old, candidate.has_open_jobs) {
-                (true, false) => old.push(candidate.number),
-                (true, true) => pruned.unswept += 1,
-                (false, _) => {}
-            }
-        }
-        pruned.sessions = old.len();
+    /// `None`: that is not known. Returns what was removed.
+    pub async fn prune(&mut self, keep: &Keep, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Going, StoreError> {
+        let going = going::to_prune(&mut self.connection, &self.database, keep, &alive).await?;
         // What was found when their figures were there stays found.
-        self.remove(&old, Verdicts::Kept).await?;
-        if let Some(logs) = keep.logs {
-            let before = keep.now.0.saturating_sub(i64::try_from(logs.as_micros()).unwrap_or(i64::MAX));
+        self.remove(&going.numbers, Verdicts::Kept).await?;
+        if let Some(before) = going.logs_before {
             let delete =
-                query("DELETE FROM attempt_log WHERE attempt IN (SELECT id FROM attempt WHERE finished < $1)").bind(before);
-            pruned.logs = delete.execute(&mut self.connection).await.map_err(|cause| self.unwritten(cause))?;
+                query("DELETE FROM attempt_log WHERE attempt IN (SELECT id FROM attempt WHERE finished < $1)").bind(before.0);
+            delete.execute(&mut self.connection).await.map_err(|cause| self.unwritten(cause))?;
         }
-        Ok(pruned)
+        Ok(going)
     }
 
-    /// Removes sessions by their whole ids.
+    /// Removes sessions by their whole ids. Returns what was removed.
     ///
     /// # Errors
     /// [`StoreError::NoSession`], [`StoreError::Running`] and [`StoreError::Unswept`], and nothing is removed.
@@ -101,46 +60,10 @@ impl Upkeep {
         sessions: &[SessionId],
         now: Timestamp,
         alive: impl Fn(&Owner) -> Option<bool>,
-    ) -> Result<(), StoreError> {
-        let candidates = self.candidates(now, alive).await?;
-        let mut numbers = Vec::new();
-        for session in sessions {
-            let found = candidates.iter().find(|candidate| candidate.id == *session);
-            let found = found.ok_or_else(|| StoreError::NoSession { prefix: session.0.clone() })?;
-            if !found.is_over {
-                return Err(StoreError::Running { session: session.clone() });
-            }
-            if found.has_open_jobs {
-                return Err(StoreError::Unswept { session: session.clone() });
-            }
-            numbers.push(found.number);
-        }
-        self.remove(&numbers, Verdicts::ReachedAgain).await
-    }
-
-    /// All sessions, the newest first.
-    async fn candidates(&mut self, now: Timestamp, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Vec<Candidate>, StoreError> {
-        let sessions = "SELECT s.*, CAST(CASE WHEN EXISTS
-            (SELECT 1 FROM job j WHERE j.session = s.number AND j.state <> 'cleaned') THEN 1 ELSE 0 END AS BIGINT) AS open_jobs FROM session s ORDER BY started DESC, number DESC";
-        let rows = query(sessions).fetch_all(&mut self.connection).await;
-        let candidate = |row: &Row| {
-            let (session, held) = decode::session(row)?;
-            let is_over = session.ended.is_some()
-                || match alive(&held.owner) {
-                    Some(alive) => !alive,
-                    None => session.started.plus(SURELY_OVER) <= now,
-                };
-            Ok(Candidate {
-                number: row.try_get("number")?,
-                id: session.id,
-                system: session.system,
-                started: session.started,
-                is_over,
-                has_open_jobs: row.try_get("open_jobs")?,
-            })
-        };
-        let candidates = rows.and_then(|rows| rows.iter().map(candidate).collect());
-        candidates.map_err(|cause| self.unread("sessions", cause))
+    ) -> Result<Going, StoreError> {
+        let going = going::to_delete(&mut self.connection, &self.database, sessions, now, &alive).await?;
+        self.remove(&going.numbers, Verdicts::ReachedAgain).await?;
+        Ok(going)
     }
 
     async fn remove(&mut self, sessions: &[i64], verdicts: Verdicts) -> Result<(), StoreError> {
@@ -161,16 +84,7 @@ impl Upkeep {
 
     /// How many bytes the database takes, with its journal.
     pub async fn size(&mut self) -> Result<u64, StoreError> {
-        match &self.database {
-            Location::File(path) => {
-                let journal = PathBuf::from(format!("{}-wal", path.display()));
-                Ok([path, &journal].iter().filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum())
-            }
-            Location::Server(_) => {
-                let size = query("SELECT pg_database_size(current_database())").fetch_scalar::<i64>(&mut self.connection).await;
-                size.map(|size| u64::try_from(size).unwrap_or(0)).map_err(|cause| self.unread("its size", cause))
-            }
-        }
+        going::size(&mut self.connection, &self.database).await
     }
 
     /// Gives back the space of what was removed.

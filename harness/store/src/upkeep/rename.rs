@@ -2,13 +2,35 @@
 
 use super::{Upkeep, ended, rebuild::summaries};
 use crate::{
-    StoreError,
+    Reader, StoreError,
+    read::decode,
     sql::{Connection, Row, query},
     write::history::{Aliases, Known},
 };
 use muster_core::case::CaseName;
 use muster_text::time::Timestamp;
 use sqlx::Error;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Another name, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alias {
+    pub old: String,
+    pub new: String,
+    pub author: String,
+    pub created: Timestamp,
+}
+
+impl Reader {
+    /// The aliases, by their old names.
+    pub async fn aliases(&self) -> Result<Vec<Alias>, StoreError> {
+        let alias = |row: &Row| {
+            let (old, new) = (row.try_get("old_name")?, row.try_get("new_name")?);
+            Ok(Alias { old, new, author: row.try_get("author")?, created: Timestamp(row.try_get("created")?) })
+        };
+        self.all("aliases", || query("SELECT * FROM alias ORDER BY old_name"), alias).await
+    }
+}
 
 impl Upkeep {
     /// Gives what had the old name the new one, in all nights. Returns how many cases it is about.
@@ -40,6 +62,25 @@ impl Upkeep {
         };
         done.await.map_err(|cause| self.unwritten(cause))?;
         Ok(renamed)
+    }
+
+    /// Takes an alias back: what ran under the old name has its own history again. What was planned under it and never ran keeps the
+    /// new name. Returns the new name.
+    ///
+    /// # Errors
+    /// [`StoreError::NoName`] if there is no such alias.
+    pub async fn unrename(&mut self, old: &str) -> Result<String, StoreError> {
+        let aliases = self.aliases().await?;
+        let known = self.names("SELECT old_name FROM alias ORDER BY old_name").await?;
+        self.is_known("alias", old, &known)?;
+        let new = aliases.new_name(old).unwrap_or_default().to_owned();
+        let done = async {
+            self.connection.begin().await?;
+            let done = unrename(&mut self.connection, old, &aliases).await;
+            ended(&mut self.connection, done).await
+        };
+        done.await.map_err(|cause| self.unwritten(cause))?;
+        Ok(new)
     }
 
     async fn aliases(&mut self) -> Result<Aliases, StoreError> {
@@ -82,4 +123,55 @@ async fn move_planned(connection: &mut Connection, old: i64, new: i64) -> Result
     );
     insert.bind(old).bind(new).execute(connection).await?;
     query("DELETE FROM planned WHERE subject = $1").bind(old).execute(connection).await.map(drop)
+}
+
+async fn unrename(connection: &mut Connection, old: &str, before: &Aliases) -> Result<(), Error> {
+    query("DELETE FROM alias WHERE old_name = $1").bind(old.to_owned()).execute(connection).await?;
+    let cases = query(r#"SELECT DISTINCT display, check_name, '' AS hash, system, partition, environ, '' AS hidden FROM "case""#);
+    let cases = cases.fetch_all(connection).await?.iter().map(decode::name).collect::<Result<Vec<_>, _>>()?;
+    let mut known = Known::default();
+    for system in cases.iter().map(|case| &case.system).collect::<BTreeSet<_>>() {
+        known.load(connection, system).await?;
+    }
+    // Of each subject that has lost cases: the nights in which one of them ran, and those in which one of the others did.
+    let mut nights: BTreeMap<i64, [BTreeSet<i64>; 2]> = BTreeMap::new();
+    for case in &cases {
+        let was = before.canonical(&case.display);
+        let is_freed = was != known.aliases.canonical(&case.display);
+        let was = known.subject(connection, &CaseName { display: was, ..case.clone() }).await?;
+        let ran = nights_of(connection, case).await?;
+        if is_freed {
+            let now = known.subject(connection, case).await?;
+            for night in &ran {
+                copy_planned(connection, *night, (was, now)).await?;
+            }
+        }
+        nights.entry(was).or_default()[usize::from(!is_freed)].extend(ran);
+    }
+    for (subject, [freed, of_others]) in nights {
+        for night in freed.difference(&of_others) {
+            let delete = query("DELETE FROM planned WHERE subject = $1 AND night = $2");
+            delete.bind(subject).bind(*night).execute(connection).await?;
+        }
+    }
+    summaries(connection).await.map(drop)
+}
+
+/// The nights in which a case ran.
+async fn nights_of(connection: &mut Connection, case: &CaseName) -> Result<BTreeSet<i64>, Error> {
+    let nights = query(
+        r#"SELECT DISTINCT s.night FROM "case" c JOIN session s ON s.number = c.session
+        WHERE c.display = $1 AND c.system = $2 AND c.partition = $3 AND c.environ = $4 AND s.night IS NOT NULL"#,
+    );
+    let names = [&case.display, &case.system, &case.partition, &case.environ];
+    let nights = names.into_iter().fold(nights, |nights, name| nights.bind(name.clone()));
+    nights.fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
+}
+
+async fn copy_planned(connection: &mut Connection, night: i64, (from, to): (i64, i64)) -> Result<(), Error> {
+    let insert = query(
+        "INSERT INTO planned (night, subject, node, state) SELECT night, $3, node, state FROM planned
+        WHERE night = $1 AND subject = $2 ON CONFLICT DO NOTHING",
+    );
+    insert.bind(night).bind(from).bind(to).execute(connection).await.map(drop)
 }

@@ -53,9 +53,9 @@ pub fn run(cli: &Cli, what: &ResultsCommand, terminal: Terminal) -> anyhow::Resu
         ResultsCommand::Demo(args) => demo::demo(args, terminal),
         ResultsCommand::Migrate => migrate::migrate(cli, terminal),
         ResultsCommand::Rebuild => upkeep::rebuild(cli, terminal),
-        ResultsCommand::Alias { old, new } => upkeep::alias(cli, (old, new), terminal),
+        ResultsCommand::Alias(args) => upkeep::alias(cli, args, terminal),
         ResultsCommand::Annotate(args) => upkeep::annotate(cli, args, terminal),
-        ResultsCommand::Delete { sessions } => upkeep::delete(cli, sessions, terminal),
+        ResultsCommand::Delete { sessions, dry_run } => upkeep::delete(cli, sessions, *dry_run, terminal),
         ResultsCommand::Prune(args) => upkeep::prune(cli, args, terminal),
         ResultsCommand::Backup { file } => upkeep::backup(cli, file, terminal),
     }

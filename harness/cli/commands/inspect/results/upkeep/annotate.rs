@@ -2,27 +2,38 @@
 
 use super::with;
 use crate::{
-    args::{AnnotateArgs, AnnotationKind, Cli},
+    args::{AliasArgs, AnnotateArgs, AnnotationKind, Cli},
     settings::Places,
     terminal::Terminal,
     wiring::database,
 };
 use anyhow::{bail, ensure};
 use muster_host::{account, clock};
+use muster_report::said::{self, Said};
 use muster_session::runtime;
 use muster_store::{Annotation, Kind, Reader};
+use muster_text::time::Date;
 
 pub fn annotate(cli: &Cli, args: &AnnotateArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let until = args.until.unwrap_or(args.from);
-    if until < args.from {
-        bail!("--until {until} is before --from {}", args.from);
+    match (args.remove, args.from, &args.reason) {
+        (Some(number), ..) => unannotate(cli, number, terminal),
+        (None, Some(from), Some(reason)) => say(cli, args, (from, reason), terminal),
+        // The arguments have been checked: this is --list.
+        (None, ..) => list(cli, terminal),
+    }
+}
+
+fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: Terminal) -> anyhow::Result<u8> {
+    let until = args.until.unwrap_or(from);
+    if until < from {
+        bail!("--until {until} is before --from {from}");
     }
     let is_narrow = args.node.is_some() || args.session.is_some();
     ensure!(
         args.kind == AnnotationKind::Note || !is_narrow,
         "--node and --session are for --kind note: verdicts are about the figures of whole nights"
     );
-    if args.reason.trim().is_empty() {
+    if reason.trim().is_empty() {
         bail!("--reason is empty: write why, in one sentence");
     }
     let annotation = Annotation {
@@ -34,18 +45,67 @@ pub fn annotate(cli: &Cli, args: &AnnotateArgs, terminal: Terminal) -> anyhow::R
         variable: args.variable.clone(),
         node: args.node.clone(),
         session: args.session.as_deref().map(|session| whole_id(cli, session)).transpose()?,
-        from: args.from,
+        from,
         until: Some(until),
         author: account::this_user(),
-        reason: args.reason.clone(),
+        reason: reason.to_owned(),
         link: args.link.clone(),
         created: clock::now(),
     };
     let number = with(cli, async |upkeep| Ok(upkeep.annotate(&annotation).await?))?;
-    let nights =
-        if until == args.from { format!("the night of {until}") } else { format!("the nights of {} to {until}", args.from) };
-    terminal.print(&format!("annotation {number}: {} for {nights}\n", annotation.kind.as_str()));
+    terminal.print(&format!("annotation {number}: {}\n", shown(&annotation)));
     Ok(0)
+}
+
+/// `maintenance for the nights of 2026-11-17 to 2026-11-18`
+fn shown(annotation: &Annotation) -> String {
+    let from = annotation.from;
+    let nights = match annotation.until {
+        Some(until) if until == from => format!("the night of {until}"),
+        Some(until) => format!("the nights of {from} to {until}"),
+        None => format!("the nights from {from}"),
+    };
+    format!("{} for {nights}", annotation.kind.as_str())
+}
+
+fn unannotate(cli: &Cli, number: i64, terminal: Terminal) -> anyhow::Result<u8> {
+    let annotation = with(cli, async |upkeep| Ok(upkeep.unannotate(number).await?))?;
+    terminal.print(&format!("annotation {number} is taken back: {}\n", shown(&annotation)));
+    Ok(0)
+}
+
+fn list(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
+    let all = runtime::build()?.block_on(async {
+        let reader = Reader::open(Places::of(cli).database).await?;
+        anyhow::Ok(reader.annotations().await?)
+    })?;
+    let said = |(number, annotation): &'_ (i64, Annotation)| Said {
+        number: *number,
+        kind: annotation.kind.as_str(),
+        from: annotation.from,
+        until: annotation.until,
+        about: about(annotation),
+        author: annotation.author.clone(),
+        reason: annotation.reason.clone(),
+        link: annotation.link.clone(),
+    };
+    terminal.print(&said::annotations(&all.iter().map(said).collect::<Vec<_>>(), &terminal.screen()));
+    Ok(0)
+}
+
+/// What it is about; nothing is everything.
+fn about(annotation: &Annotation) -> Vec<String> {
+    let Annotation { name, system, partition, environ, variable, node, session, .. } = annotation;
+    let scopes = [
+        ("", name),
+        ("system ", system),
+        ("partition ", partition),
+        ("environment ", environ),
+        ("variable ", variable),
+        ("node ", node),
+        ("session ", session),
+    ];
+    scopes.into_iter().filter_map(|(what, name)| Some(format!("{what}{}", name.as_deref()?))).collect()
 }
 
 fn kind(kind: AnnotationKind) -> Kind {
@@ -65,7 +125,16 @@ fn whole_id(cli: &Cli, session: &str) -> anyhow::Result<String> {
     })
 }
 
-pub fn alias(cli: &Cli, (old, new): (&str, &str), terminal: Terminal) -> anyhow::Result<u8> {
+pub fn alias(cli: &Cli, args: &AliasArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    match (&args.remove, &args.old, &args.new) {
+        (Some(old), ..) => unalias(cli, old, terminal),
+        (None, Some(old), Some(new)) => rename(cli, (old, new), terminal),
+        // The arguments have been checked: this is --list.
+        (None, ..) => list_aliases(cli, terminal),
+    }
+}
+
+fn rename(cli: &Cli, (old, new): (&str, &str), terminal: Terminal) -> anyhow::Result<u8> {
     for name in [old, new] {
         if name.trim() != name || name.is_empty() {
             bail!("`{name}` is no name of a check, a parameter or a case");
@@ -73,5 +142,21 @@ pub fn alias(cli: &Cli, (old, new): (&str, &str), terminal: Terminal) -> anyhow:
     }
     let cases = with(cli, async |upkeep| Ok(upkeep.rename((old, new), &account::this_user(), clock::now()).await?))?;
     terminal.print(&format!("`{old}` is `{new}` in all nights: {cases} case(s)\n"));
+    Ok(0)
+}
+
+fn unalias(cli: &Cli, old: &str, terminal: Terminal) -> anyhow::Result<u8> {
+    let new = with(cli, async |upkeep| Ok(upkeep.unrename(old).await?))?;
+    terminal.print(&format!("`{old}` is no longer `{new}`: each has its own history\n"));
+    Ok(0)
+}
+
+fn list_aliases(cli: &Cli, terminal: Terminal) -> anyhow::Result<u8> {
+    let all = runtime::build()?.block_on(async {
+        let reader = Reader::open(Places::of(cli).database).await?;
+        anyhow::Ok(reader.aliases().await?)
+    })?;
+    let all: Vec<_> = all.iter().map(|alias| (&*alias.old, &*alias.new, &*alias.author, alias.created)).collect();
+    terminal.print(&said::aliases(&all, &terminal.screen()));
     Ok(0)
 }

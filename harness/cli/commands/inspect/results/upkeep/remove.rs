@@ -11,15 +11,24 @@ use crate::{
     wiring::database,
 };
 use anyhow::ensure;
-use muster_core::query::spec::Selection;
+use muster_core::{case::SessionId, query::spec::Selection};
 use muster_host::{clock, owner};
+use muster_report::time;
 use muster_session::runtime;
-use muster_store::{Keep, Owner, Reader, SessionRow, SessionState};
+use muster_store::{Going, Keep, Owner, Reader, SessionRow, SessionState};
 use std::path::Path;
 
-pub fn delete(cli: &Cli, sessions: &[String], terminal: Terminal) -> anyhow::Result<u8> {
+pub fn delete(cli: &Cli, sessions: &[String], dry_run: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let rows = named(cli, sessions, terminal)?;
-    delete_rows(cli, &rows, terminal)
+    if !dry_run {
+        return delete_rows(cli, &rows, terminal);
+    }
+    let would = runtime::build()?.block_on(async {
+        let reader = Reader::open(Places::of(cli).database).await?;
+        anyhow::Ok(reader.would_delete(&ids(&rows), clock::now(), |owner| alive(&rows, owner)).await?)
+    })?;
+    terminal.print(&format!("would delete {}: about {} less\n", going(&would, terminal), megabytes(would.bytes)));
+    Ok(0)
 }
 
 /// `--delete-stored-sessions`: every session of a selection. A filter of cases chooses the sessions that have such a case.
@@ -30,10 +39,24 @@ pub fn delete_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> 
 }
 
 fn delete_rows(cli: &Cli, rows: &[SessionRow], terminal: Terminal) -> anyhow::Result<u8> {
-    let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
-    with(cli, async |upkeep| Ok(upkeep.delete(&ids, clock::now(), |owner| alive(rows, owner)).await?))?;
-    terminal.print(&format!("deleted {} session(s)\n", ids.len()));
+    let ids = ids(rows);
+    let deleted = with(cli, async |upkeep| Ok(upkeep.delete(&ids, clock::now(), |owner| alive(rows, owner)).await?))?;
+    terminal.print(&format!("deleted {}\n", going(&deleted, terminal)));
     Ok(0)
+}
+
+fn ids(rows: &[SessionRow]) -> Vec<SessionId> {
+    rows.iter().map(|row| row.session.id.clone()).collect()
+}
+
+/// `3 session(s) with 120 case(s), started from 2025-10-01 to 2025-10-03`
+fn going(going: &Going, terminal: Terminal) -> String {
+    let day = |at| time::local(at, &terminal.screen().zone).get(..10).unwrap_or_default().to_owned();
+    let started = going.started.map_or_else(String::new, |(first, last)| match (day(first), day(last)) {
+        (first, last) if first == last => format!(", started {first}"),
+        (first, last) => format!(", started from {first} to {last}"),
+    });
+    format!("{} session(s) with {} case(s){started}", going.sessions(), going.cases)
 }
 
 /// The sessions that a command names, each once.
@@ -63,25 +86,39 @@ fn alive(rows: &[SessionRow], of: &Owner) -> Option<bool> {
 }
 
 pub fn prune(cli: &Cli, args: &PruneArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let PruneArgs { keep, keep_last, logs_older_than } = *args;
+    let PruneArgs { keep, keep_last, logs_older_than, dry_run } = *args;
     let keep = Keep { now: clock::now(), sessions: keep, last: keep_last, logs: logs_older_than };
+    if dry_run {
+        let would = runtime::build()?.block_on(async {
+            let reader = Reader::open(Places::of(cli).database).await?;
+            anyhow::Ok(reader.would_prune(&keep, owner::is_alive).await?)
+        })?;
+        note_unswept(&would, terminal);
+        let (sessions, logs) = (going(&would, terminal), would.logs);
+        terminal.print(&format!("would remove {sessions}; {logs} log(s) of others: about {} less\n", megabytes(would.bytes)));
+        return Ok(0);
+    }
     let (pruned, before, after) = with(cli, async |upkeep| {
         let before = upkeep.size().await?;
         let pruned = upkeep.prune(&keep, owner::is_alive).await?;
-        if pruned.sessions > 0 || pruned.logs > 0 {
+        if !pruned.is_nothing() {
             upkeep.shrink().await?;
         }
         Ok((pruned, before, upkeep.size().await?))
     })?;
-    if pruned.unswept > 0 {
-        let count = pruned.unswept;
+    note_unswept(&pruned, terminal);
+    let (sessions, logs) = (going(&pruned, terminal), pruned.logs);
+    let (before, after) = (megabytes(before), megabytes(after));
+    terminal.print(&format!("removed {sessions}; {logs} log(s) of others: {before} before, {after} after\n"));
+    Ok(0)
+}
+
+fn note_unswept(going: &Going, terminal: Terminal) {
+    if going.unswept > 0 {
+        let count = going.unswept;
         terminal
             .note(&format!("note: {count} old session(s) stay: something of their jobs may be left, `muster sweep` removes it"));
     }
-    let (sessions, logs) = (pruned.sessions, pruned.logs);
-    let (before, after) = (megabytes(before), megabytes(after));
-    terminal.print(&format!("removed {sessions} session(s) and {logs} log(s): {before} before, {after} after\n"));
-    Ok(0)
 }
 
 pub fn backup(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8> {
