@@ -1,5 +1,6 @@
 //! What the user's files and options say: settings, site files, check files, modes, quarantine, and the cases that they select.
 
+pub mod documents;
 pub mod expansion;
 pub mod files;
 pub mod modes;

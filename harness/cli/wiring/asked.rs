@@ -41,6 +41,17 @@ impl Asked {
         bail!("no session is in `{selection}`: those that are stored started from {} to {}", day(first), day(last))
     }
 
+    /// Why filters have left nothing, if it is a name that nothing stored has.
+    ///
+    /// # Errors
+    /// In one sentence, with the nearest names.
+    pub async fn are_known(&self, filters: &Filters) -> anyhow::Result<()> {
+        if !filters.is_empty() {
+            filters.are_known(&self.reader.known_cases().await?)?;
+        }
+        Ok(())
+    }
+
     /// The same, and none if there is none; at most so many.
     pub async fn sessions_or_none(&self, selection: &Selection, limit: u32) -> anyhow::Result<Vec<Selected>> {
         let range = selection.range(|period| period.at(clock::now(), &self.zone))?;

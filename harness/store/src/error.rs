@@ -68,22 +68,25 @@ pub enum StoreError {
     },
     #[error("the results database {} is closed", database.display())]
     Closed { database: Location },
-    /// The server is away, and what is to be written cannot be kept here either.
-    #[error("write to the spool {}, while the database server is away", path.display())]
+    /// The database is away, and what is to be written cannot be kept here either.
+    #[error("write to the spool {}, while the results database is away", path.display())]
     Spool {
         path: PathBuf,
         #[source]
         cause: io::Error,
     },
-    /// The server is still away at the end.
+    /// The database is still away at the end.
     #[error(
-        "the results database {} does not answer: {count} messages are kept in {}; the next command that writes to this database \
+        "the results database {} is locked or does not answer: {count} messages are kept in {}; the next command that writes to this database \
          on this machine writes them first", database.display(), path.display()
     )]
     Spooled { database: Location, path: PathBuf, count: u64 },
     /// Something is written for a session that was not started here.
     #[error("session {session} was not started in this store")]
     NotStarted { session: SessionId },
+    /// A session of this id was written before.
+    #[error("session {session} is stored already")]
+    AlreadyStored { session: SessionId },
     /// A session that was to be taken over has ended, or has another owner by now.
     #[error("session {session} has been taken over by another process, or has ended")]
     Taken { session: SessionId },
@@ -181,6 +184,11 @@ impl SqlError {
         self.is_no_row() || matches!(self.code(), Some(TOO_BIG | CONSTRAINT)) || self.has_state(&ABOUT_A_ROW)
     }
 
+    /// A row of this key is there already.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        self.code() == Some(CONSTRAINT) || self.has_state(&["23505"])
+    }
+
     /// The row that was to be changed is not there, or not as it was.
     pub(crate) fn is_no_row(&self) -> bool {
         matches!(&*self.0, sqlx::Error::RowNotFound)
@@ -211,8 +219,10 @@ impl fmt::Display for SqlError {
 /// Without a source: sqlx writes its causes into its own texts.
 impl Error for SqlError {}
 
+/// The first five of them.
 fn list(sessions: &[SessionId]) -> String {
-    sessions.iter().map(|session| session.0.as_str()).collect::<Vec<_>>().join(", ")
+    let more = if sessions.len() > 5 { ", ..." } else { "" };
+    sessions.iter().take(5).map(|session| session.0.as_str()).collect::<Vec<_>>().join(", ") + more
 }
 
 #[cfg(test)]
@@ -267,8 +277,8 @@ mod tests {
         write to the results database state/results.db: attempted to communicate with a crashed background worker
         store the job of nbody @eidf:gpu+default: expected value at line 1 column 1
         the results database state/results.db is closed
-        write to the spool spool/db.spool, while the database server is away: no storage space
-        the results database postgres://ada:***@db/m does not answer: 3 messages are kept in spool/db.spool; the next command that writes to this database on this machine writes them first
+        write to the spool spool/db.spool, while the results database is away: no storage space
+        the results database postgres://ada:***@db/m is locked or does not answer: 3 messages are kept in spool/db.spool; the next command that writes to this database on this machine writes them first
         session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`

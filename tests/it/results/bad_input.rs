@@ -9,7 +9,7 @@ use std::{fmt::Write, fs};
 fn a_question_without_an_answer_is_one_sentence() {
     let sandbox = forty_nights();
     let before = fs::read(sandbox.path("r.db")).expect("the database");
-    let rows: [&[&str]; 14] = [
+    let rows: [&[&str]; 25] = [
         &["compare", "20991231-000000-zzzzzzzz", "latest"],
         &["compare", "2026", "latest"],
         &["compare", "2025-01-01..2025-01-31", "latest"],
@@ -24,6 +24,17 @@ fn a_question_without_an_answer_is_one_sentence() {
         &["causes", "2025-01-01"],
         &["suggest-references", "hpcg", "--period", "2026-11-01..2026-11-24"],
         &["suggest-references", "--lower", "60", "--upper", "40"],
+        &["list", "-t", "dayly"],
+        &["list", "tag=daily,system=edif"],
+        &["list", "-n", "^traid"],
+        &["list", "--partition", "cpu"],
+        &["list", "-N", "0"],
+        &["list", "-N", "many"],
+        &["causes", "2026-11-21", "-n", "traid"],
+        &["compare", "2026-11-20", "2026-11-21", "--on", "edif"],
+        &["export", "csv", "2026-11-20", "-n", "traid"],
+        &["suggest-references", "traid", "--period", "2026-11-01..2026-11-24"],
+        &["show", "nosuch"],
     ];
     let mut text = String::new();
     for args in rows {
@@ -67,6 +78,32 @@ fn a_database_that_cannot_be_read_is_one_sentence_for_every_question() {
         assert_eq!(fs::read(sandbox.path(database)).ok(), before, "{database}");
     }
     assert_snapshot!(text);
+}
+
+#[test]
+fn what_is_no_file_is_no_database_and_is_not_waited_for() {
+    let sandbox = forty_nights();
+    let made = std::process::Command::new("mkfifo").arg(sandbox.path("pipe")).status().expect("mkfifo");
+    assert!(made.success());
+    fs::create_dir(sandbox.path("folder")).expect("a folder");
+    sandbox.write("check.yaml", "name: a\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
+    let mut text = String::new();
+    for database in ["pipe", "folder", "/dev/zero"] {
+        let commands: [&[&str]; 4] = [
+            &["results", "list"],
+            &["results", "prune", "--dry-run"],
+            &["results", "import", "r.db"],
+            &["-c", "check.yaml", "--system", "local", "-r"],
+        ];
+        for args in commands {
+            let ended = sandbox.muster(&[args, &["--db", database]].concat());
+            assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{database} {args:?}\n{}", ended.stderr);
+            let _ = write!(text, "$ muster {}\n{}", args.join(" "), ended.stderr);
+        }
+    }
+    let import = sandbox.muster(&["results", "import", "pipe", "--db", "r.db"]);
+    assert_eq!(import.code, Some(2), "{}", import.stderr);
+    assert_snapshot!(text + &import.stderr);
 }
 
 #[test]

@@ -157,6 +157,27 @@ fn sessions_are_listed_by_time_night_case_and_outcome() {
 }
 
 #[test]
+fn a_list_is_a_table_json_or_csv_and_says_that_it_is_cut() {
+    let sandbox = forty_nights();
+    let cut = asked(&sandbox, &["list", "-N", "5"], 0);
+    assert!(cut.ends_with("\n5 session(s), the newest: there are more, `-N all` lists them\n"), "{cut}");
+    for most in ["40", "all"] {
+        let whole = asked(&sandbox, &["list", "-N", most], 0);
+        assert!(whole.ends_with("\n40 session(s)\n"), "{whole}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&asked(&sandbox, &["list", "--format", "json", "-N", "all"], 0)).expect("JSON");
+    let newest = &json[0];
+    assert_eq!((json.as_array().map(Vec::len), newest["session"].as_str()), (Some(40), Some("20261124-220000-abcdefgh")));
+    assert_eq!((newest["night"].as_str(), newest["system"].as_str()), (Some("2026-11-24"), Some("eidf")));
+    let csv = asked(&sandbox, &["list", "--format", "csv", "-N", "2", "2026-11-20..2026-11-24"], 0);
+    assert!(csv.starts_with("session,state,started_unix_us,"), "{csv}");
+    assert!(csv.ends_with("note: only the newest 2 session(s): there are more, `-N all` lists them\n"), "{csv}");
+    assert_eq!(csv.lines().count(), 4);
+    assert_eq!(asked(&sandbox, &["list", "--format", "json", "2031-01-01"], 0), "[]\n");
+}
+
+#[test]
 fn of_several_nights_a_cause_is_dated_by_the_night_in_which_it_was_seen_last() {
     let sandbox = forty_nights();
     let well_again = r#"UPDATE attempt SET outcome = 'pass', reason = NULL WHERE "case" IN

@@ -122,6 +122,57 @@ fn what_is_exported_is_imported_again() {
 }
 
 #[test]
+fn two_imports_of_a_file_at_once_store_each_session_once() {
+    let sandbox = forty_nights();
+    sandbox.write("export.json", &asked(&sandbox, &["export", "json"], 0));
+    empty(&sandbox, "copy.db");
+    let import = || sandbox.command(&["results", "import", "export.json", "--db", "copy.db"]).spawn().expect("an import");
+    let both = [import(), import()].map(|child| sandbox.ended(&child.wait_with_output().expect("it ends")));
+    let mut stored = 0;
+    for ended in &both {
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.stdout);
+        let number = |text: &str| text.trim().split(' ').next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(0);
+        let (imported, known) = ended.stdout.split_once(';').unwrap_or((&ended.stdout, "0"));
+        let imported = number(imported.trim_start_matches("imported "));
+        assert_eq!(imported + number(known), 40, "{}", ended.stdout);
+        stored += imported;
+    }
+    assert_eq!(stored, 40);
+    let again = sandbox.muster(&["results", "export", "json", "--db", "copy.db"]);
+    assert_eq!(again.stdout, sandbox.read("export.json"), "nothing is lost and nothing is there twice");
+}
+
+#[test]
+fn a_report_of_a_version_without_digests_continues_the_history() {
+    let sandbox = forty_nights();
+    let digest = r#"UPDATE "case" SET about = replace(about, '"num_tasks":1', '"num_tasks":1,"check_hash":"c1"')"#;
+    muster_test_database::create(&sandbox.path("r.db"), digest).expect("digests of checks");
+    let mut old: serde_json::Value =
+        serde_json::from_str(&asked(&sandbox, &["export", "json", "2026-11-01..2026-11-10"], 0)).expect("JSON");
+    for session in old.as_array_mut().expect("a list") {
+        let head = session["session"].as_object_mut().expect("a session");
+        head.retain(|key, _| !matches!(key.as_str(), "counting" | "extras"));
+        for case in session["cases"].as_array_mut().expect("cases") {
+            let later = ["check_hash", "manifest_hash", "hidden", "flaky", "quarantine", "restored_from"];
+            case.as_object_mut().expect("a case").retain(|key, _| !later.contains(&key.as_str()));
+        }
+    }
+    sandbox.write("old.json", &old.to_string());
+    sandbox.write("new.json", &asked(&sandbox, &["export", "json", "2026-11-11..2026-11-24"], 0));
+    empty(&sandbox, "copy.db");
+    let on_copy = |args: &[&str]| {
+        let ended = sandbox.muster(&[&["results"], args, &["--db", "copy.db"]].concat());
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        ended.stdout
+    };
+    assert!(on_copy(&["import", "old.json", "new.json"]).starts_with("imported 24 session(s)"));
+    let history = on_copy(&["history", "size=1G", "--period", "2026-11-01..2026-11-24"]);
+    assert!(history.contains("24 runs") && !history.contains("another check"), "{history}");
+    let suggested = on_copy(&["suggest-references", "size=1G", "--period", "2026-11-01..2026-11-24"]);
+    assert!(suggested.contains("24 runs"), "{suggested}");
+}
+
+#[test]
 fn the_sessions_of_a_selection_are_deleted_and_an_empty_one_is_refused() {
     let sandbox = forty_nights();
     let deleted = |selection: &str| {

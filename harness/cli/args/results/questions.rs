@@ -25,14 +25,27 @@ pub struct FilterArgs {
 pub struct ListArgs {
     /// Which sessions: a night (2026-11-24), nights (2026-11-01..2026-11-14), a period (now-1w:now), tag=, system=, `?` and a condition
     pub selection: Option<String>,
-    /// How many
-    #[arg(short = 'N', long, value_name = "COUNT", default_value_t = 20)]
+    /// How many, or `all`
+    #[arg(short = 'N', long, value_name = "COUNT", value_parser = count, default_value = "20")]
     pub limit: u32,
     /// Only sessions with a case of this outcome: `fail`, `fail{sanity}`, `failed` for all that are not fine [repeatable]
     #[arg(long, value_name = "OUTCOME")]
     pub outcome: Vec<String>,
     #[command(flatten)]
     pub filters: FilterArgs,
+    /// A table, JSON or CSV
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table, value_name = "FORMAT")]
+    pub format: OutputFormat,
+}
+
+/// A number from 1, or `all`.
+fn count(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(0) => Err("a list has 1 session at least".to_owned()),
+        Ok(count) => Ok(count),
+        Err(_) if text == "all" => Ok(u32::MAX),
+        Err(_) => Err(format!("`{text}` is not a number of sessions: write a number, or `all`")),
+    }
 }
 
 /// `muster results causes`

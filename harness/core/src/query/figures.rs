@@ -40,6 +40,14 @@ pub struct Basis {
     pub manifest_hash: String,
 }
 
+impl Basis {
+    /// Whether figures of both may be compared, as far as that is known: older versions and ReFrame have written no digests.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        let agree = |one: &str, other: &str| one == other || one.is_empty() || other.is_empty();
+        self.unit == other.unit && agree(&self.check_hash, &other.check_hash) && agree(&self.manifest_hash, &other.manifest_hash)
+    }
+}
+
 /// The figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {

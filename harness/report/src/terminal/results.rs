@@ -1,6 +1,7 @@
 //! Sessions of the past: `muster results list` and `muster results show`.
 
 use crate::{
+    RenderError,
     counts::{Counts, Results},
     terminal::{
         failure,
@@ -8,6 +9,7 @@ use crate::{
         summary,
     },
     text::{
+        csv_cells::{record, text_cell},
         style::{Screen, Tone, one_line},
         table::{Layout, left, right},
         time::local,
@@ -15,6 +17,7 @@ use crate::{
 };
 use muster_core::result::{Session, SessionState};
 use muster_text::time::{Timestamp, format_duration};
+use serde::Serialize;
 use std::fmt::Write;
 
 #[derive(Debug, Clone)]
@@ -29,16 +32,97 @@ pub fn nothing(of_all: bool) -> &'static str {
     if of_all { "No session is stored\n" } else { "No stored session matches\n" }
 }
 
-/// One line a session, in the order given. `now` is for those that still run.
-pub fn list(sessions: &[ListedSession<'_>], now: Timestamp, screen: &Screen) -> String {
+/// One line a session, in the order given. `is_cut`: there are more. `now` is for those that still run.
+pub fn list(sessions: &[ListedSession<'_>], is_cut: bool, now: Timestamp, screen: &Screen) -> String {
     let (layout, rows) = fitted(sessions, now, screen);
     let mut text = layout.head(screen.paint);
     for (row, listed) in rows.iter().zip(sessions) {
         text += &layout.row(row, screen.paint, state_tone(state_word(listed.session, listed.state)));
     }
     text += &layout.rule();
-    let _ = writeln!(text, "{} session(s)", sessions.len());
+    let more = if is_cut { ", the newest: there are more, `-N all` lists them" } else { "" };
+    let _ = writeln!(text, "{} session(s){more}", sessions.len());
     text
+}
+
+/// A session for programs.
+#[derive(Serialize)]
+struct Entry<'a> {
+    session: &'a str,
+    state: &'static str,
+    started_unix_us: i64,
+    ended_unix_us: Option<i64>,
+    night: Option<String>,
+    system: &'a str,
+    user: &'a str,
+    host: &'a str,
+    version: &'a str,
+    cases: u32,
+    passed: u32,
+    failed: u32,
+}
+
+impl<'a> Entry<'a> {
+    fn of(listed: &ListedSession<'a>) -> Self {
+        let ListedSession { session, state, counts } = listed;
+        Self {
+            session: &session.id.0,
+            state: state_word(session, *state),
+            started_unix_us: session.started.0,
+            ended_unix_us: session.ended.map(|ended| ended.0),
+            night: session.night.map(|night| night.to_string()),
+            system: &session.system,
+            user: &session.user,
+            host: &session.host,
+            version: &session.version,
+            cases: counts.total,
+            passed: counts.passed,
+            failed: counts.failed,
+        }
+    }
+}
+
+/// A list of objects.
+pub fn list_as_json(sessions: &[ListedSession<'_>]) -> Result<String, RenderError> {
+    let entries: Vec<_> = sessions.iter().map(Entry::of).collect();
+    let text = serde_json::to_string_pretty(&entries).map_err(RenderError::of("write the list of sessions"))?;
+    Ok(text + "\n")
+}
+
+/// A row a session, below the names of columns.
+pub fn list_as_csv(sessions: &[ListedSession<'_>]) -> Result<String, RenderError> {
+    let head = [
+        "session",
+        "state",
+        "started_unix_us",
+        "ended_unix_us",
+        "night",
+        "system",
+        "user",
+        "host",
+        "version",
+        "cases",
+        "passed",
+        "failed",
+    ];
+    let row = |listed: &ListedSession<'_>| {
+        let one = Entry::of(listed);
+        vec![
+            text_cell(one.session),
+            one.state.to_owned(),
+            one.started_unix_us.to_string(),
+            one.ended_unix_us.map(|ended| ended.to_string()).unwrap_or_default(),
+            one.night.unwrap_or_default(),
+            text_cell(one.system),
+            text_cell(one.user),
+            text_cell(one.host),
+            text_cell(one.version),
+            one.cases.to_string(),
+            one.passed.to_string(),
+            one.failed.to_string(),
+        ]
+    };
+    record(std::iter::once(head.map(str::to_owned).to_vec()).chain(sessions.iter().map(row)))
 }
 
 /// The table with what fits: first the year goes (the session's name has it too), then the system.

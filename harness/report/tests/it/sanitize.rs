@@ -125,7 +125,7 @@ fn every_text(case: &CaseResult, session: &Session) -> Vec<String> {
         failure::report(&results, std::slice::from_ref(&session.host), &screen),
         summary::summary(&results, after(1.0)),
         summary::leftovers(&results, &screen),
-        results::list(&stored, after(1.0), &screen),
+        results::list(&stored, false, after(1.0), &screen),
         results::show(&results, &[], SessionState::Ended, after(1.0), &screen),
         json::report(&results, None).unwrap(),
         listing::describe(&listed).unwrap(),

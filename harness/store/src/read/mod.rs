@@ -147,7 +147,7 @@ impl Reader {
         if let Some(row) = self.session_of(&SessionId(prefix.to_owned()), alive).await? {
             return Ok(row);
         }
-        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 5";
+        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 6";
         let mut rows = self.session_rows(|| query(text).bind(prefix.to_owned()), alive).await?;
         match rows.first() {
             None => Err(StoreError::NoSession { prefix: prefix.to_owned() }),

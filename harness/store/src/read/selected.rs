@@ -90,7 +90,7 @@ impl Reader {
         if let Some(one) = self.selected("SELECT * FROM session WHERE id = $1", Some(id)).await?.pop() {
             return Ok(one);
         }
-        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 5";
+        let text = "SELECT * FROM session WHERE substr(id, 1, length($1)) = $1 ORDER BY started DESC LIMIT 6";
         let mut found = self.selected(text, Some(id)).await?;
         match found.pop() {
             None => Err(StoreError::NoSession { prefix: id.to_owned() }),
@@ -116,6 +116,14 @@ impl Reader {
             Ok(Selected { number: row.try_get("number")?, session, night: row.try_get("night")? })
         };
         self.all("sessions", statement, row).await
+    }
+
+    /// Every case that is stored, once, with its tags.
+    pub async fn known_cases(&self) -> Result<Vec<(CaseName, Vec<String>)>, StoreError> {
+        let text =
+            r#"SELECT DISTINCT display, check_name, '' AS hash, system, partition, environ, '' AS hidden, about FROM "case""#;
+        let row = |row: &Row| Ok((decode::name(row)?, decode::json::<About>(row, "about")?.tags));
+        self.all("cases", || query(text), row).await
     }
 
     /// The cases of sessions that filters admit, each with its last outcome.

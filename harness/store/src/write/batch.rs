@@ -37,15 +37,16 @@ const STATES: usize = 256;
 /// Owns the connection that writes, and knows the numbers of what it has written.
 pub(crate) struct Writer {
     pub(super) database: Location,
-    /// `None`: the server is away.
+    /// `None`: the database is away.
     pub(super) connection: Option<Connection>,
     statements: Statements,
     pub(super) sessions: Sessions,
     ids: Ids,
     /// What is written with the next transaction.
     states: Arc<States>,
-    /// Of a server.
     pub(super) outage: Option<Outage>,
+    /// How long a lock is waited for.
+    pub(super) patience: Duration,
     night: NightWriter,
     pub(super) line: Arc<Line>,
 }
@@ -54,6 +55,7 @@ impl Writer {
     pub(crate) fn new(connection: Connection, database: Location, states: Arc<States>) -> Self {
         Self {
             outage: Outage::of(&database),
+            patience: LOCKED,
             database,
             statements: Statements::new(connection.dialect()),
             night: NightWriter::new(connection.dialect()),
@@ -131,15 +133,15 @@ impl Writer {
         }
     }
 
-    /// Writes all of `messages` or nothing. While a session runs, a lock (a backup, for instance) and a full disk are waited for, so
-    /// that no result is lost. A session that is about to start fails at once, and one that must end waits no more.
+    /// Writes all of `messages` or nothing. While a session runs, a lock (a backup, for instance) and a full disk are waited for; what a
+    /// lock still keeps out then goes to the spool. A session that is about to start fails at once, and one that must end waits no more.
     async fn retry_while_locked(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
         let (started, mut is_reported) = (Instant::now(), false);
         loop {
             let outcome = self.transaction(messages).await;
             let Err(error) = &outcome else { return outcome };
             let limit = match error {
-                error if error.is_busy() => LOCKED,
+                error if error.is_busy() => self.patience,
                 error if error.is_full() => FULL,
                 _ => return outcome,
             };
@@ -165,10 +167,10 @@ impl Writer {
         if states.is_empty() && messages.iter().all(|message| matches!(message, Message::States)) {
             return Ok(());
         }
-        let written = match &self.outage {
-            None => self.write(messages, &states).await,
+        let written = match &self.database {
+            Location::File(_) => self.write(messages, &states).await,
             // A server that is cut off says nothing, for a quarter of an hour.
-            Some(_) => timeout(ANSWER, self.write(messages, &states)).await.unwrap_or_else(|_| Err(outage::away())),
+            Location::Server(_) => timeout(ANSWER, self.write(messages, &states)).await.unwrap_or_else(|_| Err(outage::away())),
         };
         if written.is_err() {
             self.states.put_back(states);

@@ -139,8 +139,15 @@ impl Store {
     }
 
     /// Writes down a session and who holds it.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyStored`] if there is a session of its id.
     pub async fn begin(&self, session: &Session, owner: &Owner) -> Result<(), StoreError> {
-        self.commit(|| Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)))).await
+        let message = || Ok(Message::Begin(Box::new(SessionEntry::of(session, owner)?)));
+        self.commit(message).await.map_err(|error| match error {
+            StoreError::Write { cause, .. } if cause.is_duplicate() => StoreError::AlreadyStored { session: session.id.clone() },
+            error => error,
+        })
     }
 
     /// Makes `to` the owner of a session that has not ended, or that a signal has ended, unless another process was faster or its
@@ -281,16 +288,14 @@ impl Store {
     }
 }
 
-/// Writes what processes of this machine that are gone have kept for a database, while its server was away.
+/// Writes what processes of this machine that are gone have kept for a database, while its server was away or its file was locked.
 pub async fn recover(database: &Location) -> Result<(), StoreError> {
-    match database {
-        Location::File(_) => Ok(()),
-        Location::Server(_) => {
-            let store = Store::open(database).await?;
-            store.notes().iter().for_each(|note| tracing::warn!("{note}"));
-            store.close().await
-        }
+    if !outage::may_have_left(database) {
+        return Ok(());
     }
+    let store = Store::open(database).await?;
+    store.notes().iter().for_each(|note| tracing::warn!("{note}"));
+    store.close().await
 }
 
 /// No row is another owner's.
@@ -380,7 +385,7 @@ mod tests {
         Store::start(Writer::new(connection, database.clone(), Arc::clone(&states)), states, database, notes)
     }
 
-    fn session() -> Session {
+    pub(super) fn session() -> Session {
         let [system, user, host, version] = ["", "", "", ""].map(str::to_owned);
         let (id, started, command, workdir) = (SessionId("a".into()), Timestamp(1), vec![], PathBuf::new());
         let (ended, num_cases, interrupted) = (None, 1, false);
@@ -404,7 +409,7 @@ mod tests {
         }
     }
 
-    fn owner() -> Owner {
+    pub(super) fn owner() -> Owner {
         Owner { host: String::new(), pid: 1, start_time: 0, boot_id: String::new(), pid_namespace: String::new() }
     }
 
@@ -504,26 +509,6 @@ mod tests {
         finished.unwrap();
         store.close().await.unwrap();
         assert_eq!(Reader::open(folder.path().join("results.db")).await.unwrap().results(&session.id).await.unwrap(), [result]);
-    }
-
-    #[tokio::test]
-    async fn a_session_that_must_end_waits_for_no_lock() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = store(&folder, "PRAGMA busy_timeout = 20").await;
-        let session = session();
-        store.begin(&session, &owner()).await.unwrap();
-        let (mut other, _) = connect::for_writing(store.database()).await.unwrap();
-        other.begin().await.unwrap();
-        let (result, started) = (skipped("1", ""), std::time::Instant::now());
-        let hurry = async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            store.hurry();
-        };
-        let (finished, ()) = tokio::join!(store.finished(&session.id, &result), hurry);
-        assert!(finished.is_err() && started.elapsed() < Duration::from_secs(30), "{finished:?} {:?}", started.elapsed());
-        other.rollback().await.unwrap();
-        store.finished(&session.id, &result).await.unwrap();
-        store.close().await.unwrap();
     }
 
     #[tokio::test]

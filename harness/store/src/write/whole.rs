@@ -1,7 +1,7 @@
 //! Sessions that ended before they are stored: imported ones, and example data.
 
 use crate::{Held, Owner, Store, StoreError};
-use futures_util::future::try_join_all;
+use futures_util::{StreamExt, TryStreamExt, future, stream};
 use muster_core::{
     night::Night,
     result::{CaseResult, Outcome, Session},
@@ -9,9 +9,15 @@ use muster_core::{
 use muster_text::time::Timestamp;
 use std::collections::HashSet;
 
+/// So many results wait at once: as many as fit into two transactions.
+const AT_ONCE: usize = 512;
+
 impl Store {
     /// Writes a session of a night with all its results, in the order in which they finished. Its end is that of its last result if
     /// nobody knows it.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyStored`] if there is a session of its id.
     pub async fn write_whole(
         &self,
         session: &Session,
@@ -53,9 +59,9 @@ impl Store {
         results: &[CaseResult],
         is_missing: impl Fn(&CaseResult) -> bool,
     ) -> Result<(), StoreError> {
-        // All at once: each is acknowledged when its transaction is committed.
-        let missing = results.iter().filter(|result| is_missing(result));
-        try_join_all(missing.map(|result| self.finished(&session.id, result))).await?;
+        // Many at once, in their order: each is acknowledged when its transaction is committed.
+        let missing = results.iter().filter(|result| is_missing(result)).map(|result| self.finished(&session.id, result));
+        stream::iter(missing).buffered(AT_ONCE).try_for_each(|()| future::ready(Ok(()))).await?;
         let last = results.iter().map(|result| result.times.finished).max();
         let ended: Timestamp = session.ended.or(last).unwrap_or(session.started);
         self.end(&session.id, owner, ended, session.interrupted).await

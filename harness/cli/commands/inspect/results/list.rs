@@ -2,7 +2,7 @@
 
 use super::{questions::filters, resolve_states};
 use crate::{
-    args::{Cli, ListArgs},
+    args::{Cli, ListArgs, OutputFormat},
     terminal::Terminal,
     wiring::asked::Asked,
 };
@@ -21,19 +21,29 @@ const CHUNK: usize = 100;
 
 pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
-    list_some(cli, &selection, (args.limit, &args.outcome), terminal)
+    list_some(cli, &selection, (args.limit, &args.outcome), args.format, terminal)
 }
 
 /// `--list-stored-sessions`: every session of a selection.
 pub fn list_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
-    list_some(cli, selection, (u32::MAX, &[]), terminal)
+    list_some(cli, selection, (u32::MAX, &[]), OutputFormat::Table, terminal)
 }
 
 /// At most so many, and only those with one of these outcomes.
-fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal: Terminal) -> anyhow::Result<u8> {
+fn list_some(
+    cli: &Cli,
+    selection: &Selection,
+    (limit, outcomes): (u32, &[String]),
+    format: OutputFormat,
+    terminal: Terminal,
+) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
         let asked = Asked::open(cli).await?;
-        let rows = selected(cli, &asked, selection, only, terminal).await?;
+        // One more than asked for: whether the list is cut.
+        let rows = selected(cli, &asked, selection, (limit.saturating_add(1), outcomes), terminal).await?;
+        if rows.is_empty() {
+            asked.are_known(&selection.filters).await?;
+        }
         let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
         let mut results = asked.reader.outcomes_of(&ids).await?;
         let with_results = |row: SessionRow| {
@@ -42,18 +52,27 @@ fn list_some(cli: &Cli, selection: &Selection, only: (u32, &[String]), terminal:
         };
         anyhow::Ok(rows.into_iter().map(with_results).collect::<Vec<_>>())
     })?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let listed: Vec<ListedSession<'_>> = sessions
         .iter()
+        .take(limit)
         .map(|(row, cases)| ListedSession {
             session: &row.session,
             state: row.state,
             counts: Results::new(&row.session, cases).counts(),
         })
         .collect();
-    if listed.is_empty() {
-        terminal.print(results::nothing(only.1.is_empty() && selection.is_everything()));
-    } else {
-        terminal.print(&results::list(&listed, clock::now(), &terminal.screen()));
+    let is_cut = sessions.len() > limit;
+    match format {
+        OutputFormat::Table if listed.is_empty() && !is_cut => {
+            terminal.print(results::nothing(outcomes.is_empty() && selection.is_everything()));
+        }
+        OutputFormat::Table => terminal.print(&results::list(&listed, is_cut, clock::now(), &terminal.screen())),
+        OutputFormat::Json => terminal.print(&results::list_as_json(&listed)?),
+        OutputFormat::Csv => terminal.print(&results::list_as_csv(&listed)?),
+    }
+    if is_cut && format != OutputFormat::Table {
+        terminal.note(&format!("note: only the newest {limit} session(s): there are more, `-N all` lists them"));
     }
     Ok(0)
 }

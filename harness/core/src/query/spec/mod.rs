@@ -14,6 +14,7 @@
 mod aggregate;
 mod condition;
 mod select;
+mod unknown;
 
 pub use aggregate::{Aggregation, Call, Columns, Function};
 pub use condition::{CaseCounts, NAMES};

@@ -250,6 +250,11 @@ impl Filter {
         Ok(Self { text: text.to_owned(), regex: regex.transpose()? })
     }
 
+    /// As it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The word, if it is one.
     pub fn word(&self) -> Option<&str> {
         self.regex.is_none().then_some(&*self.text)

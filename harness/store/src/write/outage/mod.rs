@@ -1,31 +1,33 @@
-//! While the server is away: messages go to the spool, so that what runs goes on; when it is there again, they are written first.
+//! While the server is away, or a file is locked for longer than a session waits: messages go to the spool, so that what runs goes on;
+//! when the database is there again, they are written first.
 //!
 //! ```text
 //! a connection is lost -> Away: messages are spooled and acknowledged, a task connects again -> replay -> messages are written
 //! ```
 //! Whether the last transaction was committed is not known when a connection is lost. Its messages are spooled with its number, and
-//! the server says later what became of it.
+//! the server says later what became of it. What a lock has kept from being written was not committed.
 
 mod fate;
 mod line;
+mod replay;
 mod spool;
+mod spools;
+#[cfg(test)]
+mod tests;
 
 pub(super) use line::Line;
+pub(super) use spools::may_have_left;
 
 use crate::{
     Location, StoreError, connect,
     error::SqlError,
-    server::Options,
-    sql::{Connection, query},
-    write::{
-        batch::Writer,
-        message::{Envelope, Message, Text},
-        rows::SessionCases,
-    },
+    sql::Connection,
+    write::{batch::Writer, message::Envelope},
 };
 use fate::{Fate, fate};
 use spool::{Spool, Tried};
-use std::{collections::BTreeSet, future, io, mem, ops::Range, path::Path, sync::Arc, time::Duration};
+use spools::Spools;
+use std::{future, io, mem, ops::Range, path::Path, time::Duration};
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
@@ -35,15 +37,17 @@ use tokio::{
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the end of a session waits for a server that is away. What is in the spool is then written by whoever comes next.
 const LAST_WAIT: Duration = Duration::from_secs(30);
+/// The same if nothing is waited for any more.
+const HURRIED_WAIT: Duration = Duration::from_secs(1);
 /// How long a lock of a file is waited for when nothing else is waited for any more.
 const LAST_BUSY: &str = "PRAGMA busy_timeout = 1000";
-/// The most messages of a spool in one transaction.
-const REPLAYED: usize = 256;
 
-/// What a writer needs when its server is away.
+/// What a writer needs when its database is away.
 pub(super) struct Outage {
-    options: Options,
+    spools: Spools,
     spool: Spool,
+    /// Why it is away.
+    reason: Option<SqlError>,
     /// Messages for which there is no room: their senders wait.
     held: Vec<Envelope>,
     /// Connects again.
@@ -55,12 +59,19 @@ pub(super) struct Outage {
 }
 
 impl Outage {
-    /// `None`: a file is never away.
     pub(super) fn of(database: &Location) -> Option<Self> {
-        let Location::Server(server) = database else { return None };
-        let options = Options::of(server.url()).ok()?;
-        let spool = Spool::new(&options.spool, &options.name, options.spool_limit);
-        Some(Self { options, spool, held: Vec::new(), returns: None, transaction: None, replayed: None })
+        Spools::of(database).map(Self::with)
+    }
+
+    fn with(spools: Spools) -> Self {
+        let spool = spools.new_one();
+        Self { spools, spool, reason: None, held: Vec::new(), returns: None, transaction: None, replayed: None }
+    }
+
+    /// With spools in this folder.
+    #[cfg(test)]
+    pub(super) fn within(folder: &Path, database: &Location) -> Option<Self> {
+        Spools::of(database).map(|spools| Self::with(spools.within(folder)))
     }
 
     /// A transaction of this number begins.
@@ -82,20 +93,33 @@ impl Outage {
 impl Writer {
     /// Whether the connection is of no use any more.
     pub(super) fn is_lost(&self, error: &SqlError) -> bool {
-        self.outage.is_some() && error.is_away()
+        match &self.database {
+            Location::Server(_) => self.outage.is_some() && error.is_away(),
+            // It was waited for as long as a session may wait. Who has begun none is told at once.
+            Location::File(_) => self.outage.is_some() && error.is_busy() && !self.sessions.is_empty(),
+        }
     }
 
     /// Gives the connection up, keeps the messages of the transaction that was not finished, and begins to connect again.
     pub(super) fn lose(&mut self, error: &SqlError, envelopes: &mut Vec<Envelope>) {
         let Some(outage) = &mut self.outage else { return };
         self.connection = None;
-        let database = self.database.clone();
-        self.line.warn(format!(
-            "the results database {} does not answer ({error}); results are kept in {} until it does",
-            database.display(),
-            outage.spool.path().display()
-        ));
-        outage.returns = Some(tokio::spawn(connected(database)));
+        let spool = outage.spool.path().display();
+        // Of one outage a user is told once.
+        if outage.reason.replace(error.clone()).is_none() {
+            let database = self.database.display();
+            self.line.warn(match &self.database {
+                Location::Server(_) => {
+                    format!(
+                        "the results database {database} does not answer ({error}); results are kept in {spool} until it does"
+                    )
+                }
+                Location::File(_) => {
+                    format!("the results database {database} is still locked; results are kept in {spool} until it is free")
+                }
+            });
+        }
+        outage.returns = Some(tokio::spawn(connected(self.database.clone())));
         let transaction = outage.transaction.take();
         self.keep(envelopes, transaction);
     }
@@ -131,8 +155,9 @@ impl Writer {
         } else {
             self.hold(without_room);
         }
+        let reason = self.outage.as_ref().and_then(|outage| outage.reason.clone()).unwrap_or_else(away);
         for envelope in refused {
-            self.answer(envelope, Err(away()));
+            self.answer(envelope, Err(reason.clone()));
         }
     }
 
@@ -150,7 +175,8 @@ impl Writer {
     pub(super) async fn release(&mut self) {
         if let Some(outage) = &mut self.outage {
             refuse(outage.spool.path(), mem::take(&mut outage.held));
-        } else if let Some(connection) = &mut self.connection
+        }
+        if let (Location::File(_), Some(connection)) = (&self.database, &mut self.connection)
             && let Err(error) = connection.script(LAST_BUSY).await
         {
             tracing::debug!(%error, "a lock is waited for as before");
@@ -175,10 +201,10 @@ impl Writer {
         outage.returns = None;
         match replayed {
             Ok(count) => {
-                self.line.warn(format!(
-                    "the results database {} answers again; {count} messages are written",
-                    self.database.display()
-                ));
+                outage.reason = None;
+                let answers = if self.database.as_file().is_some() { "is free again" } else { "answers again" };
+                self.line
+                    .warn(format!("the results database {} {answers}; {count} messages are written", self.database.display()));
                 let mut held = mem::take(&mut outage.held);
                 if !held.is_empty() {
                     // Also where it fails, it leaves none.
@@ -189,147 +215,9 @@ impl Writer {
         }
     }
 
-    /// Writes what processes that are gone have left on this machine. Returns what the user should know of it.
-    pub(super) async fn adopt(&mut self) -> Result<Vec<String>, SqlError> {
-        let Some(outage) = &self.outage else { return Ok(Vec::new()) };
-        let Options { spool, name, spool_limit, .. } = &outage.options;
-        let mut notes = Vec::new();
-        for left in Spool::abandoned(spool, name, *spool_limit) {
-            let path = left.path().to_owned();
-            let adopted = self.adopt_one(left).await;
-            self.sessions.clear();
-            notes.push(match adopted {
-                Ok(note) => note,
-                Err(error) if error.is_away() => return Err(error),
-                // It keeps nobody from working.
-                Err(error) => {
-                    format!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display())
-                }
-            });
-        }
-        Ok(notes)
-    }
-
-    /// A spool stays as it is if one of its sessions is not here: two servers may have one name, and a database may be an older copy.
-    async fn adopt_one(&mut self, left: Spool) -> Result<String, SqlError> {
-        let path = left.path().to_owned();
-        let messages = left.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?.messages;
-        for session in messages.iter().filter_map(Message::of_session).collect::<BTreeSet<_>>() {
-            if self.number_of(session).await?.is_none() {
-                return Ok(format!(
-                    "the spool {} stays: its session {session} is not in {}; if it was deleted there, remove the file",
-                    path.display(),
-                    self.database.display()
-                ));
-            }
-        }
-        let own = self.outage.as_mut().map(|outage| mem::replace(&mut outage.spool, left));
-        let replayed = self.replay().await;
-        if let (Some(outage), Some(own)) = (&mut self.outage, own) {
-            outage.spool = own;
-        }
-        Ok(format!("{} messages of a process that is gone are written, from {}", replayed?, path.display()))
-    }
-
-    /// Writes all messages of the spool, and empties it. Returns how many.
-    async fn replay(&mut self) -> Result<usize, SqlError> {
-        let Some(outage) = &mut self.outage else { return Ok(0) };
-        let contents = outage.spool.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?;
-        let mut is_done = vec![false; contents.messages.len()];
-        for tried in contents.tried {
-            if self.was_committed(tried.transaction).await? {
-                let [start, end] = tried.range().map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(is_done.len()));
-                is_done[start..end].fill(true);
-            }
-        }
-        let mut next = 0;
-        while next < is_done.len() {
-            let end =
-                (next..is_done.len().min(next + REPLAYED)).find(|at| is_done[*at]).unwrap_or(is_done.len().min(next + REPLAYED));
-            if end > next {
-                self.replay_some(next, &contents.messages[next..end]).await?;
-            }
-            next = if end > next { end } else { next + 1 };
-        }
-        if let Some(outage) = &mut self.outage {
-            outage.replayed = None;
-            outage.spool.clear().map_err(sqlx::Error::Io)?;
-        }
-        Ok(is_done.len())
-    }
-
-    /// Writes messages of the spool, the first of which has this number.
-    async fn replay_some(&mut self, first: usize, messages: &[Message]) -> Result<(), SqlError> {
-        let all: Vec<&Message> = messages.iter().collect();
-        self.know_sessions(&all).await?;
-        match self.replay_at(first, &all).await {
-            Err(error) if error.is_about_a_row() => {}
-            outcome => return outcome,
-        }
-        // One bad row must not take the others with it.
-        for (at, message) in all.iter().enumerate() {
-            match self.replay_at(first + at, &[message]).await {
-                Err(error) if error.is_about_a_row() => tracing::warn!(error = &error as &dyn std::error::Error, "not stored"),
-                outcome => outcome?,
-            }
-        }
-        Ok(())
-    }
-
-    async fn replay_at(&mut self, first: usize, messages: &[&Message]) -> Result<(), SqlError> {
-        if let Some(outage) = &mut self.outage {
-            outage.replayed = Some(first as u64..(first + messages.len()) as u64);
-        }
-        let outcome = self.transaction(messages).await;
-        if let Some(outage) = &mut self.outage {
-            outage.replayed = None;
-        }
-        outcome
-    }
-
-    /// Whether a transaction was committed. Waits until the server knows.
-    async fn was_committed(&mut self, transaction: i64) -> Result<bool, SqlError> {
-        loop {
-            let connection = self.connection.as_mut().ok_or_else(away)?;
-            let status = query("SELECT txid_status($1)").bind(transaction).fetch_scalar::<Option<String>>(connection).await;
-            match status.map_err(SqlError::from) {
-                // Its connection is lost, but the server has not seen that yet.
-                Ok(Some(status)) if status == "in progress" => sleep(PAUSE).await,
-                Ok(status) => return Ok(status.is_some_and(|status| status == "committed")),
-                Err(error) if error.is_away() => return Err(error),
-                // The server is another, which does not know that number.
-                Err(_) => return Ok(false),
-            }
-        }
-    }
-
-    /// Messages of another process are of sessions that this one has not started.
-    async fn know_sessions(&mut self, messages: &[&Message]) -> Result<(), SqlError> {
-        for session in messages.iter().filter_map(|message| message.session()) {
-            if self.sessions.contains_key(session) {
-                continue;
-            }
-            let Some(number) = self.number_of(session).await? else {
-                self.line.warn(format!("session {session} is not in {}: what was kept of it is lost", self.database.display()));
-                continue;
-            };
-            let connection = self.connection.as_mut().ok_or_else(away)?;
-            let known = SessionCases::of(connection, number).await?;
-            self.sessions.insert(Text::clone(session), known);
-        }
-        Ok(())
-    }
-
-    /// The number of a session; `None`: it is not in this database.
-    async fn number_of(&mut self, session: &Text) -> Result<Option<i64>, SqlError> {
-        let connection = self.connection.as_mut().ok_or_else(away)?;
-        let found = query("SELECT number FROM session WHERE id = $1").bind(Arc::clone(session)).fetch_all(connection).await?;
-        Ok(found.first().map(|row| row.try_get("number")).transpose()?)
-    }
-
     pub(crate) async fn close(mut self) -> Result<(), StoreError> {
         if self.connection.is_none()
-            && let Ok(connection) = timeout(LAST_WAIT, self.returned()).await
+            && let Ok(connection) = timeout(if self.line.is_hurried() { HURRIED_WAIT } else { LAST_WAIT }, self.returned()).await
         {
             self.go_on(connection).await;
         }
@@ -354,15 +242,23 @@ impl Drop for Outage {
     }
 }
 
-/// Connects, however long that takes.
+/// Connects, however long that takes. A file can be opened while others keep it locked.
 async fn connected(database: Location) -> Connection {
     loop {
         match connect::for_writing(&database).await {
-            Ok((connection, _)) => return connection,
+            Ok((mut connection, _)) => match free(&mut connection).await {
+                Ok(()) => return connection,
+                Err(error) => tracing::debug!(%error, "the results database is still locked"),
+            },
             Err(error) => tracing::debug!(error = &error as &dyn std::error::Error, "the results database is still away"),
         }
         sleep(PAUSE).await;
     }
+}
+
+async fn free(connection: &mut Connection) -> Result<(), SqlError> {
+    connection.begin().await?;
+    Ok(connection.rollback().await?)
 }
 
 /// There was no room in the spool for these.

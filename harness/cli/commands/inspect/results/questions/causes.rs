@@ -32,6 +32,9 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
         let (first, night) = (nights().min().unwrap_or_default(), nights().max().unwrap_or_default());
         let failures = asked.reader.failures(&sessions, &selection.filters).await?;
         let is_filtered = !selection.filters.is_empty();
+        if failures.cases == 0 {
+            asked.are_known(&selection.filters).await?;
+        }
         ensure!(failures.cases > 0 || !is_filtered, "no case in `{selection}` has a result");
         let mut groups = Vec::new();
         for cause in causes::group(failures.failures) {

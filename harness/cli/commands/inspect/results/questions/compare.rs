@@ -47,6 +47,9 @@ async fn figures(asked: &Asked, side: &Selection) -> anyhow::Result<FigureSet> {
     let sessions = asked.sessions(side).await?;
     are_placed(&sessions)?;
     let mut set = asked.reader.figures(&sessions, &side.filters, Which::Measured).await?;
+    if set.series.is_empty() {
+        asked.are_known(&side.filters).await?;
+    }
     set.leave_out(&asked.reader.remarks().await?, |kind| kind == RemarkKind::Maintenance);
     Ok(set)
 }

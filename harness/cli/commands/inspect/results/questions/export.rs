@@ -6,6 +6,7 @@ use crate::{
     terminal::Terminal,
     wiring::asked::Asked,
 };
+use anyhow::bail;
 use muster_core::query::spec::Selection;
 use muster_report::{
     Results, json,
@@ -28,10 +29,14 @@ fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal:
         let asked = Asked::open(cli).await?;
         let mut sessions = asked.sessions(selection).await?;
         sessions.reverse();
-        for (number, one) in sessions.iter().enumerate() {
+        let mut number = 0;
+        for one in &sessions {
             // One session at a time: all of them may not fit into memory.
             let mut cases = asked.reader.results(&one.session.id).await?;
             cases.retain(|case| selection.filters.admit(&case.name, &case.about.tags));
+            if cases.is_empty() && !selection.filters.is_empty() {
+                continue;
+            }
             let results = Results::new(&one.session, &cases);
             match format {
                 ExportFormat::Csv => {
@@ -44,6 +49,11 @@ fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal:
                     terminal.print(json::report(&results, None)?.trim_end());
                 }
             }
+            number += 1;
+        }
+        if number == 0 {
+            asked.are_known(&selection.filters).await?;
+            bail!("no case in `{selection}` passes these filters");
         }
         if format == ExportFormat::Json {
             terminal.print("\n]\n");

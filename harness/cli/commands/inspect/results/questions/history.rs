@@ -33,6 +33,9 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
     let histories = runtime::build()?.block_on(async {
         let asked = Asked::open(cli).await?;
         let metrics = asked.reader.metrics(&filters).await?;
+        if metrics.is_empty() {
+            asked.are_known(&filters).await?;
+        }
         let metrics = of_variable(metrics, args)?;
         let sessions = asked.sessions(&selection).await?;
         let nights = sessions.iter().filter_map(|session| session.night);
@@ -68,7 +71,7 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
 fn of_variable(metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<Vec<KnownMetric>> {
     ensure!(
         !metrics.is_empty(),
-        "no stored case matches `{}`: `muster results list` shows sessions, and `show` their cases",
+        "no stored case that matches `{}` has a figure: `muster results list` shows sessions, and `show` their cases",
         args.case
     );
     let Some(variable) = &args.var else { return Ok(metrics) };
@@ -141,7 +144,7 @@ fn marks(points: &[Point]) -> Vec<Mark> {
         if before.bounds != after.bounds {
             mark(MarkKind::Reference, format!("{} -> {}", shown(before.bounds), shown(after.bounds)));
         }
-        if before.basis != after.basis {
+        if !before.basis.agrees_with(&after.basis) {
             let unit = if before.basis.unit == after.basis.unit {
                 String::new()
             } else {

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{Cli, ImportArgs},
-    inputs::files,
+    inputs::{documents::Documents, files},
     settings::Places,
     terminal::Terminal,
     wiring::database,
@@ -68,7 +68,14 @@ async fn stored_once(
     let reader = Reader::of_writer(store.database().clone()).await?;
     let owner = owner::this_owner();
     match reader.session_of(&session.id, &|_| None).await? {
-        None => store.write_whole(&session, &night, &owner, &results).await?,
+        None => match store.write_whole(&session, &night, &owner, &results).await {
+            // Another process imports it at this moment.
+            Err(StoreError::AlreadyStored { .. }) => {
+                imported.known += 1;
+                return Ok(());
+            }
+            written => written?,
+        },
         Some(row) if is_half(&reader, &row).await? => {
             let stored = reader.results(&session.id).await?;
             store.write_rest(&session, &night, (&row.held, &owner), &results, &stored).await?;
@@ -90,7 +97,7 @@ async fn is_half(reader: &Reader, row: &SessionRow) -> Result<bool, StoreError> 
     Ok(!is_over && reader.unfinished(&row.session.id).await?.is_empty() && reader.teardowns(&row.session.id).await?.is_empty())
 }
 
-/// Hands out every session of a file.
+/// Hands out every session of a file, one at a time: all of them may not fit into memory.
 async fn each(path: &Path, mut found: impl AsyncFnMut(Session, Vec<CaseResult>) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut file = host_files::open_regular(path).with_context(|| format!("open {}", path.display()))?;
     let mut head = [0; SQLITE.len()];
@@ -99,29 +106,29 @@ async fn each(path: &Path, mut found: impl AsyncFnMut(Session, Vec<CaseResult>) 
         for session in database.sessions().await? {
             let text = database.report(&session).await?;
             let document: Value = serde_json::from_str(&text).with_context(|| format!("the report of session {session}"))?;
-            let (session, results) = stored::read(&document).with_context(|| format!("session {session}"))?;
-            found(session, results).await?;
+            drop(text);
+            let read = stored::read(&document).with_context(|| format!("session {session}"))?;
+            drop(document);
+            found(read.0, read.1).await?;
         }
         return Ok(());
     }
     file.rewind()?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).context("it is neither JSON nor a database")?;
-    let document: Value = serde_json::from_str(&text).context("it is neither JSON nor a database")?;
-    let documents = match document {
-        Value::Array(documents) => documents,
-        one => vec![one],
-    };
-    ensure!(!documents.is_empty(), "it has no session");
-    for document in documents {
+    let mut reports = Documents::of(file)?;
+    let mut is_empty = true;
+    while let Some(document) = reports.read_next()? {
+        is_empty = false;
         let (session, results) = if run_report::is_one(&document) {
             run_report::read(document)?
         } else if stored::is_one(&document) {
-            stored::read(&document)?
+            let read = stored::read(&document)?;
+            drop(document);
+            read
         } else {
             bail!("it is not a run report: neither of Muster (`report_version`) nor of ReFrame (`session_info`)");
         };
         found(session, results).await?;
     }
+    ensure!(!is_empty, "it has no session");
     Ok(())
 }

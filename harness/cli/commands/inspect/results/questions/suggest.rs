@@ -12,7 +12,7 @@ use muster_core::{
     case::matcher::Matcher,
     query::{
         answers::Suggestion,
-        figures::{FigureSet, Series},
+        figures::{FigureSet, Run, Series},
         remarks::RemarkKind,
         spec::Selection,
     },
@@ -39,6 +39,9 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         let sessions = asked.sessions(&selection).await?;
         are_placed(&sessions)?;
         let mut set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
+        if set.series.is_empty() {
+            asked.are_known(&selection.filters).await?;
+        }
         set.leave_out(&asked.reader.remarks().await?, RemarkKind::is_about_a_fault);
         let parameters = asked.reader.parameters(&sessions).await?;
         anyhow::Ok((set, parameters))
@@ -79,16 +82,17 @@ fn may_write(path: &Path) -> anyhow::Result<()> {
 
 fn suggestions(set: &FigureSet, parameters: &BTreeMap<String, Parameters>, settings: SuggestSettings) -> Vec<Suggestion> {
     let of_series = |series: &Series| {
-        let last = series.runs.last().map(|run| run.basis)?;
+        let last = set.bases.get(series.runs.last()?.basis)?;
         // Figures of another check or unit are no figures of this one.
-        let values: Vec<f64> = series.runs.iter().filter(|run| run.basis == last).map(|run| run.value).collect();
+        let is_of_it = |run: &&Run| set.bases.get(run.basis).is_some_and(|basis| basis.agrees_with(last));
+        let values: Vec<f64> = series.runs.iter().filter(is_of_it).map(|run| run.value).collect();
         let (check, parameters) =
             parameters.get(&series.metric.case).cloned().unwrap_or_else(|| (series.metric.case.clone(), Vec::new()));
         Some(Suggestion {
             metric: series.metric.clone(),
             check,
             parameters,
-            unit: set.bases.get(last).map(|basis| basis.unit.clone()).unwrap_or_default(),
+            unit: last.unit.clone(),
             count: values.len(),
             reference: suggested_reference(&values, series.direction, settings),
         })

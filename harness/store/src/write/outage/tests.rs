@@ -1,0 +1,100 @@
+//! A file that is locked for longer than a session waits.
+
+use super::Outage;
+use crate::{
+    Location, Reader, Store, connect,
+    sql::Connection,
+    write::{
+        batch::Writer,
+        live::States,
+        tests::{owner, session, skipped},
+    },
+};
+use muster_core::error::chain;
+use muster_text::time::Timestamp;
+use std::{
+    fs,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+
+/// A store whose patience with locks is short, with spools in the folder; also what it has to say.
+async fn impatient(folder: &TempDir) -> (Store, Arc<Mutex<Vec<String>>>) {
+    let database = Location::from(folder.path().join("results.db"));
+    let (mut connection, mut notes) = connect::for_writing(&database).await.unwrap();
+    connection.script("PRAGMA busy_timeout = 200").await.unwrap();
+    let states = Arc::<States>::default();
+    let mut writer = Writer::new(connection, database.clone(), Arc::clone(&states));
+    writer.patience = Duration::from_millis(300);
+    writer.outage = Outage::within(&folder.path().join("spool"), &database);
+    notes.extend(writer.adopt().await.unwrap());
+    let store = Store::start(writer, states, database, notes);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&told);
+    store.tell(move |text| all.lock().unwrap().push(text));
+    (store, told)
+}
+
+/// Another process that keeps everybody else from writing.
+async fn locked(store: &Store) -> Connection {
+    let (mut other, _) = connect::for_writing(store.database()).await.unwrap();
+    other.script("BEGIN EXCLUSIVE").await.unwrap();
+    other
+}
+
+#[tokio::test]
+async fn what_a_lasting_lock_keeps_out_is_in_the_spool_until_it_is_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, told) = impatient(&folder).await;
+    let session = session();
+    store.begin(&session, &owner()).await.unwrap();
+    let results: Vec<_> = (0..5).map(|number| skipped(&number.to_string(), "")).collect();
+    store.finished(&session.id, &results[0]).await.unwrap();
+    let mut other = locked(&store).await;
+    let started = Instant::now();
+    for result in &results[1..4] {
+        store.finished(&session.id, result).await.unwrap();
+    }
+    assert!(started.elapsed() < Duration::from_secs(3), "results wait no longer than once: {:?}", started.elapsed());
+    assert_eq!(fs::read_dir(folder.path().join("spool")).unwrap().count(), 1);
+    // What only the database can decide is refused, with the reason.
+    let error = chain(&store.beat(&session.id, &owner()).await.unwrap_err());
+    assert!(error.contains("database is locked"), "{error}");
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    other.rollback().await.unwrap();
+    store.finished(&session.id, &results[4]).await.unwrap();
+    store.end(&session.id, &owner(), Timestamp(2), false).await.unwrap();
+    store.close().await.unwrap();
+    let reader = Reader::open(store.database()).await.unwrap();
+    assert_eq!(reader.results(&session.id).await.unwrap(), results);
+    assert_eq!(fs::read_dir(folder.path().join("spool")).unwrap().count(), 0);
+    let told = told.lock().unwrap().join("\n");
+    let waited = told.contains("is locked by another process; waiting, at most 300ms");
+    let kept = told.contains("is still locked; results are kept in ") && told.matches("results are kept in").count() == 1;
+    assert!(waited && kept && told.contains("is free again; "), "{told}");
+}
+
+#[tokio::test]
+async fn a_session_that_must_end_waits_for_no_lock_and_the_next_writer_finds_what_it_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = impatient(&folder).await;
+    let session = session();
+    store.begin(&session, &owner()).await.unwrap();
+    let mut other = locked(&store).await;
+    let (result, started) = (skipped("1", ""), Instant::now());
+    store.hurry();
+    store.finished(&session.id, &result).await.unwrap();
+    store.end(&session.id, &owner(), Timestamp(2), true).await.unwrap();
+    let error = store.close().await.unwrap_err();
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    let said = chain(&error);
+    assert!(said.contains("results.db is locked or does not answer: 2 messages are kept in "), "{said}");
+    other.rollback().await.unwrap();
+    let (store, _) = impatient(&folder).await;
+    assert!(store.notes()[0].starts_with("2 messages of a process that is gone are written"), "{:?}", store.notes());
+    store.close().await.unwrap();
+    let reader = Reader::open(store.database()).await.unwrap();
+    assert_eq!(reader.results(&session.id).await.unwrap(), [result]);
+    assert!(reader.session_of(&session.id, &|_| None).await.unwrap().unwrap().session.interrupted);
+}
