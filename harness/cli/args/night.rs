@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 pub struct NightArgs {
     #[command(subcommand)]
     pub what: Option<NightCommand>,
-    /// The night, by the date of its evening [default: the last one of each system]
+    /// The night, by the date of its evening [default: the last one of any system]
     #[arg(long, value_name = "DATE")]
     pub night: Option<String>,
     /// Exit with 1 on a regression that was found tonight, one that is open, a planned figure that is missing; with 3 if too few of the
@@ -33,7 +33,7 @@ pub enum NightCommand {
         /// The number of the metric, or words that its case, place and variable contain
         #[arg(required = true, value_name = "METRIC")]
         metric: Vec<String>,
-        /// The night, by the date of its evening [default: the last one of each system]
+        /// The night, by the date of its evening [default: the last one of any system]
         #[arg(long, value_name = "DATE")]
         night: Option<String>,
     },

@@ -10,6 +10,7 @@ use muster_text::{
     time::{Date, TimeOfDay, Timestamp, Zone},
     yaml::{Kind, Node},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// What a site says of its nights.
@@ -27,6 +28,27 @@ pub struct NightRules {
 impl Default for NightRules {
     fn default() -> Self {
         Self { zone: Zone::default(), cutoff: TimeOfDay::NOON, false_alarms: 0.04, min_coverage: 0.9 }
+    }
+}
+
+/// What a check says of the verdicts of its figures.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FigureRules {
+    /// Smaller relative changes are none; `None`: as the site says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_effect: Option<f64>,
+    /// A figure whose smallest visible step is larger is too noisy; `None`: as the site says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// The variables that have no verdict.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+}
+
+impl FigureRules {
+    pub fn is_silent(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
         scheduler::{Disruption, SectionExit},
         workload::Clock,
     },
+    night::FigureRules,
     rules::perf::Measurement,
     secret::Secrets,
 };
@@ -346,6 +347,9 @@ pub struct About {
     /// The same of its manifest; empty: it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manifest_hash: String,
+    /// What it says of the verdicts of its figures.
+    #[serde(default, skip_serializing_if = "FigureRules::is_silent")]
+    pub night: FigureRules,
 }
 
 /// Times of the steps; `None` for a step that did not happen.

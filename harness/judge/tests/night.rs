@@ -3,8 +3,8 @@
 use muster_core::rules::perf::Direction;
 use muster_judge::{
     night::{
-        Annotation, AnnotationKind, ChangeState, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings, System, Value,
-        Word, judge, judge_with, replay,
+        Annotation, AnnotationKind, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings, System,
+        Value, Word, explain, judge, judge_with, replay,
     },
     sample::{Noise, Random, Spread, World, WorldSpec},
     trial,
@@ -249,7 +249,46 @@ fn annotations_leave_out_accept_dismiss_and_excuse() {
     // In maintenance nothing was to be measured.
     assert_eq!(first(AnnotationKind::Maintenance, 50, 59), (Word::NotMeasured, false, 50));
     // The old baseline, and nothing of the nights that it names.
-    assert_eq!(first(AnnotationKind::Dismiss, 48, 59).2, 50);
+    assert_eq!(first(AnnotationKind::Dismiss, 48, 59), (Word::Steady, false, 50));
+}
+
+#[test]
+fn what_was_measured_and_is_dismissed_was_measured() {
+    let mut system = annotated(AnnotationKind::Dismiss, 48, 59);
+    system.metrics.iter_mut().for_each(|metric| metric.plan = Plan::Run);
+    let night = judged(system, 59);
+    assert!(matches!(night.verdicts[0].changes[0].state, ChangeState::Dismissed { .. }), "{:?}", night.verdicts[0]);
+    assert!(night.verdicts[0].value.is_some_and(|value| (value - 900.0).abs() < 50.0), "{:?}", night.verdicts[0]);
+    assert_eq!((night.coverage.planned, night.coverage.measured), (20, 20));
+}
+
+#[test]
+fn a_change_is_explained_with_what_its_own_night_needed() {
+    let mut system = moved();
+    let last = replay(&mut system, (40..60).map(Night), &Settings::default()).pop().unwrap();
+    let change = last.verdicts[0].change().unwrap();
+    let later = Family { metrics: 5000, tempering: 0.2, ..last.family };
+    let explained = explain(&system, 0, &later, Night(59)).unwrap();
+    assert_eq!(
+        (explained.night, explained.tempering, explained.needed_alone),
+        (change.id.opened, change.tempering, change.needed_alone)
+    );
+    assert!((explained.evidence / change.evidence - 1.0).abs() < 1e-9, "{} {}", explained.evidence, change.evidence);
+    // What has not changed is explained with tonight's.
+    let steady = explain(&system, 5, &later, Night(59)).unwrap();
+    assert_eq!((steady.night, steady.tempering, steady.needed_alone), (Night(59), 0.2, later.needed_alone()));
+}
+
+#[test]
+fn some_metrics_are_shown_and_all_were_judged() {
+    let mut system = moved();
+    system.metrics[0].name.partition = "gpu".into();
+    system.metrics[7].name.partition = "gpu".into();
+    let mut night = replay(&mut system, (40..60).map(Night), &Settings::default()).pop().unwrap();
+    night.only(&mut system, |metric| metric.name.partition == "gpu");
+    assert_eq!(words(&night), [Word::Regressed, Word::Steady]);
+    assert_eq!((night.family.metrics, night.coverage.planned, system.metrics.len()), (20, 2, 2));
+    assert_eq!((night.events.len(), night.events[0].metrics.clone()), (1, vec![0]));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! A database is a file (SQLite) or on a server (PostgreSQL). Statements are written once, in `sql/`; while a server is away, what is
 //! written goes to a spool on this machine (`write/outage/`).
 
+mod alias;
 mod connect;
 pub mod demo;
 mod error;

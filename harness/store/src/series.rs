@@ -18,7 +18,7 @@ pub(crate) struct Series {
 /// The series of all metrics that have one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct AllSeries {
-    /// Of metrics without a series no value is missing since this night: they have none.
+    /// The night since which at least values were looked at.
     pub(crate) since: Night,
     pub(crate) by_metric: HashMap<i64, Series>,
 }

@@ -71,7 +71,7 @@ fn doctor_gives_up_each_file_that_it_asks_about_and_answers_what_it_can() {
         let mut lines = ended.stdout.lines().filter(|line| line.starts_with(&format!("  error    {topic}: ")));
         lines.next().unwrap_or_else(|| panic!("{topic}: {}", ended.stdout)).to_owned()
     };
-    assert!(folder("database").contains("pipe: it is not a regular file (choose another with --db)"), "{}", ended.stdout);
+    assert!(folder("database").contains("pipe is a pipe: a results database is a file (choose another with --db)"), "{}", ended.stdout);
     for topic in ["stage", "output", "reports"] {
         assert!(folder(topic).contains("cannot be written: not a directory"), "{}", ended.stdout);
     }
@@ -110,7 +110,7 @@ fn a_database_that_is_no_file_is_refused_by_every_command_at_once() {
     for command in commands {
         let (ended, took) = timed(&sandbox, &[&["--db", "pipe"], command].concat());
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{command:?}: {}", ended.stderr);
-        assert!(ended.stderr.ends_with("pipe: it is not a regular file\n"), "{command:?}: {}", ended.stderr);
+        assert!(ended.stderr.ends_with("pipe is a pipe: a results database is a file\n"), "{command:?}: {}", ended.stderr);
         assert!(took < Duration::from_secs(10), "{command:?}: {took:?}");
     }
 }

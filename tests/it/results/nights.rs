@@ -95,3 +95,46 @@ fn history_marks_what_the_night_has_found_and_maintenance_long_ago_changes_no_na
     let again = changes(&night(&sandbox, "plain.db", &[]));
     assert_eq!(again.keys().collect::<Vec<_>>(), shown.keys().collect::<Vec<_>>());
 }
+
+#[test]
+fn a_system_without_a_session_tonight_is_absent_and_the_future_decides_nothing() {
+    let sandbox = a_year();
+    let last = date(&sandbox, 0);
+    let systems = night(&sandbox, "year.db", &[]);
+    let names: Vec<String> = systems.iter().map(|system| system["system"].as_str().expect("a name").to_owned()).collect();
+    // One system has no more nights from the day before on, another one has one of the next century.
+    let day = muster_text::time::Date::parse(&last).expect("a date").days();
+    let sql = format!(
+        "DELETE FROM judged_series; DELETE FROM night WHERE system = '{0}' AND night >= {1}; DELETE FROM night_figure WHERE night >= {1} AND metric IN \
+         (SELECT m.id FROM metric m JOIN subject u ON u.id = m.subject WHERE u.system = '{0}'); DELETE FROM planned WHERE night >= {1}; \
+         INSERT INTO night VALUES ('{2}', 60000, 5184000000000000, 5184086400000000, 'UTC', 'ended');",
+        names[0],
+        day - 1,
+        names[1]
+    );
+    muster_test_database::create(&sandbox.path("year.db"), &sql).expect("a database");
+    let systems = night(&sandbox, "year.db", &[]);
+    assert_eq!(systems.iter().map(|system| system["night"].as_str()).collect::<Vec<_>>(), [Some(last.as_str()); 3]);
+    assert_eq!(systems[0]["absent_since"], date_of(day - 2));
+    assert_eq!((systems[0]["coverage"]["measured"].as_u64(), &systems[1]["absent_since"]), (Some(0), &Value::Null));
+    assert!(systems[0]["coverage"]["planned"].as_u64() > Some(0), "{}", systems[0]["coverage"]);
+    assert!(systems[1]["notes"].to_string().contains("in the future"), "{}", systems[1]["notes"]);
+    let coverage = sandbox.muster(&["night", "--db", "year.db", "--fail-on", "coverage"]);
+    assert_eq!(coverage.code, Some(3), "{}", coverage.stdout);
+
+    // One partition of a system.
+    let metrics = systems[2]["metrics"].as_array().expect("metrics");
+    let partition = metrics[0]["partition"].as_str().expect("a partition");
+    let one = night(&sandbox, "year.db", &["--system", &format!("{}:{partition}", names[2])]);
+    let shown = one[0]["metrics"].as_array().expect("metrics");
+    let of_partition: Vec<&Value> = metrics.iter().filter(|metric| metric["partition"] == partition).collect();
+    assert_eq!(shown.iter().collect::<Vec<_>>(), of_partition);
+    assert_eq!(one[0]["family"], systems[2]["family"]);
+    let none = sandbox.muster(&["night", "--db", "year.db", "--system", &format!("{}:nowhere", names[2])]);
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+    assert!(none.stderr.contains("no figure of the partition `nowhere`"), "{}", none.stderr);
+}
+
+fn date_of(day: i64) -> String {
+    muster_text::time::Date::of_days(day).to_string()
+}

@@ -15,6 +15,7 @@ use muster_core::{
         outputs::{CaseInputs, Need},
         workload::Workload,
     },
+    night::FigureRules,
     result::About,
     rules::Rules,
 };
@@ -229,6 +230,7 @@ impl TestCase {
             on_disruption: None,
             check_hash: self.check.hashes.check.clone(),
             manifest_hash: self.check.hashes.manifest.clone(),
+            night: FigureRules::default(),
         }
     }
 

@@ -2,13 +2,16 @@
 
 use crate::files::{
     check_file::{CheckFile, PerfEntry, SanityItem},
-    staging,
+    references, staging,
 };
-use muster_core::rules::{
-    Rules,
-    perf::{PerfVariable, Pick, Source},
-    reference::ReferenceRow,
-    sanity::{Assertion, Claim},
+use muster_core::{
+    night::{FigureRules, Share},
+    rules::{
+        Rules,
+        perf::{PerfVariable, Pick, Source},
+        reference::ReferenceRow,
+        sanity::{Assertion, Claim},
+    },
 };
 use muster_text::{
     decode::Spanned,
@@ -43,6 +46,21 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     rules.facts = names.iter().filter_map(|name| Some((name.clone(), scope.get(name)?.clone()))).collect();
     rules.missing = names.iter().filter_map(|name| Some((name.clone(), scope.missing(name)?.clone()))).collect();
     Some(rules)
+}
+
+/// What a check says of the verdicts of its figures. `elsewhere`: names of figures that other cases of it have.
+pub fn night(file: &CheckFile, elsewhere: &BTreeSet<String>, diagnostics: &mut Vec<Diagnostic>) -> FigureRules {
+    let Some(night) = &file.night else { return FigureRules::default() };
+    let known: BTreeSet<String> = references::variables(&[file]).union(elsewhere).cloned().collect();
+    for name in night.ignore.iter().flat_map(|names| names.iter()).filter(|name| !known.contains(&name.value)) {
+        let diagnostic = Diagnostic::error(name.span, format!("`{}` is not a performance variable", name.value));
+        diagnostics.push(diagnostic.did_you_mean(&name.value, known.iter().map(String::as_str), None));
+    }
+    FigureRules {
+        min_effect: night.min_effect.map(|Share(share)| share),
+        limit: night.limit.map(|Share(share)| share),
+        ignore: night.ignore.iter().flat_map(|names| names.iter()).map(|name| name.value.clone()).collect(),
+    }
 }
 
 /// Reports the mistakes also of settings that no case uses, such as an entry of `when` that never applies.

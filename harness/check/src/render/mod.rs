@@ -116,10 +116,11 @@ fn attempt(case: &TestCase, facts: &LaunchFacts, diagnostics: &mut Vec<Diagnosti
     };
     let planned_outputs = planned_outputs(case, &layer, (&tree, &file), &scope, (&workload, facts.inputs.is_needed), diagnostics);
     let rules = Rules { planned_outputs, log_limit: log_limit(&file, partition), ..rules? };
+    let about = About { night: settings::night(&file, &case.check.figures, diagnostics), ..about(case, &file, num_tasks) };
     if let Some(fact) = unjudgeable(&rules, &scope).filter(|_| diagnostics.is_empty()) {
         return Some(skipped(case, facts, missing_fact_reason(case, &fact)));
     }
-    Some(Rendered { workload, rules, about: about(case, &file, num_tasks), skip: None })
+    Some(Rendered { workload, rules, about, skip: None })
 }
 
 fn log_limit(file: &CheckFile, partition: &crate::site::Partition) -> Option<LogLimit> {

@@ -143,3 +143,22 @@ fn an_item_of_sanity_claims_something() {
     assert_eq!(found("{ exit: 300 }"), ["300 is not an exit status"]);
     assert_eq!(found("{ exit: [0, -1] }"), ["-1 is not an exit status"]);
 }
+
+#[test]
+fn what_a_check_says_of_its_nights_goes_with_its_cases() {
+    let of = |night: &str| {
+        check(&format!("{PLAIN}\nparameters: {{ n: [4] }}\nperf_variables: {{ x: {{ pattern: '(\\d+)' }} }}\nnight: {night}"))
+    };
+    let night = only(&of("{ min_effect: '${{ n }}%', limit: 40%, ignore: x }")).about.night;
+    assert_eq!((night.min_effect, night.limit, night.ignore), (Some(0.04), Some(0.4), vec!["x".to_owned()]));
+    assert!(only(&check(PLAIN)).about.night.is_silent());
+    let rows = [
+        ("{ ignore: [y] }", "`y` is not a performance variable"),
+        ("{ min_effect: 5 }", "not a part of the whole"),
+        ("{ confirm: 2 }", "not supported yet"),
+    ];
+    for (night, expected) in rows {
+        let found = mistakes(&of(night)).join("; ");
+        assert!(found.contains(expected), "{night}: {found}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::stored::JudgedSystem;
 use anyhow::{bail, ensure};
+use muster_host::clock;
 use muster_judge::night::{Change, ChangeId, Metric, Night};
 use muster_store::{Reader, StoredNights};
 use muster_text::{diagnostic::nearest, time::Date};
@@ -22,18 +23,38 @@ pub(super) fn change(text: &str) -> anyhow::Result<ChangeId> {
     }
 }
 
-/// The systems that are asked for, each with the night that is judged.
-pub(super) async fn systems(reader: &Reader, system: Option<&str>, night: Option<Night>) -> anyhow::Result<Vec<(String, Night)>> {
-    let stored = reader.nights().await?;
+/// A system, and the night that is judged.
+pub(super) struct Chosen {
+    pub(super) system: String,
+    pub(super) night: Night,
+    /// The last night in which it had a session, if that is an earlier one.
+    pub(super) absent_since: Option<Night>,
+    /// A night that has not begun, and has a session all the same.
+    pub(super) future: Option<Night>,
+    /// Only this partition is shown.
+    pub(super) partition: Option<String>,
+}
+
+/// The systems that are asked for, each with the night that is judged. Tonight is the last night of any system: one that had no
+/// session in it is judged for it, too.
+pub(super) async fn systems(reader: &Reader, system: Option<&str>, night: Option<Night>) -> anyhow::Result<Vec<Chosen>> {
+    let stored = reader.nights(clock::now()).await?;
     ensure!(
         !stored.is_empty(),
         "no night is stored in {}: run checks with `muster -r`; `muster results rebuild` places what an older muster has stored",
         reader.database().display()
     );
     let wanted = of_system(&stored, system)?;
-    let of_night = |nights: &StoredNights| match night {
-        None => Some((nights.system.clone(), nights.last)),
-        Some(night) => (nights.first <= night && night <= nights.last).then(|| (nights.system.clone(), night)),
+    let tonight = stored.iter().map(|nights| nights.last).max().unwrap_or_default();
+    let partition = system.and_then(|system| system.split_once(':')).map(|(_, partition)| partition.to_owned());
+    let of_night = |nights: &StoredNights| {
+        let StoredNights { system, first, last, future } = nights.clone();
+        let latest = last.max(future.unwrap_or(last));
+        let is_stored = night.is_none_or(|night| first <= night && night <= latest);
+        let night = night.unwrap_or(tonight);
+        let absent_since = (last < night && future != Some(night)).then_some(last);
+        let future = future.filter(|future| *future != night);
+        is_stored.then(|| Chosen { system, night, absent_since, future, partition: partition.clone() })
     };
     let found: Vec<_> = wanted.iter().filter_map(|nights| of_night(nights)).collect();
     if let (true, Some(night)) = (found.is_empty(), night) {

@@ -76,12 +76,12 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
         let reader = Reader::open(Places::of(cli).database).await?;
         let systems = chosen::systems(&reader, cli.files.system.as_deref(), None).await?;
         let mut judged = Vec::new();
-        for (system, night) in systems {
-            judged.push(stored::judged(&reader, &system, night, &settings.of(&system)).await?);
+        for chosen in systems {
+            judged.push(stored::judged(&reader, &chosen, &settings.of(&chosen.system)).await?);
         }
         let (place, _) = chosen::place_of(&judged, id)?;
-        let facts = match judged.get(place.0).and_then(|system| system.change(place.1, id)) {
-            Some(change) => stored::facts(&reader, &judged[place.0].system.name, change).await?,
+        let facts = match judged.get(place.0).and_then(|system| Some((system.change(place.1, id)?, &system.system))) {
+            Some((change, system)) => stored::facts(&reader, &system.name, &system.metrics[place.1].name, change).await?,
             None => Vec::new(),
         };
         anyhow::Ok((judged, facts))
@@ -107,8 +107,8 @@ fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<
     runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
         let mut judged = Vec::new();
-        for (system, night) in chosen::systems(&reader, cli.files.system.as_deref(), night).await? {
-            judged.push(stored::judged(&reader, &system, night, &settings.of(&system)).await?);
+        for chosen in chosen::systems(&reader, cli.files.system.as_deref(), night).await? {
+            judged.push(stored::judged(&reader, &chosen, &settings.of(&chosen.system)).await?);
         }
         Ok(judged)
     })

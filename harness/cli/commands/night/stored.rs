@@ -1,10 +1,12 @@
 //! The nights of a system as the store has them, judged.
 
-use anyhow::Context;
-use muster_judge::night::{Change, ChangeId, Metric, Night, NightVerdicts, Settings, System, judge, replay};
+use super::chosen::Chosen;
+use anyhow::{Context, bail};
+use muster_core::{case::CaseName, query::causes};
+use muster_judge::night::{Change, ChangeId, Metric, MetricName, Night, NightVerdicts, Settings, System, judge, replay};
 use muster_report::night::SystemNight;
 use muster_store::{Judged, Looked, Reader, Upkeep};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// So many nights are judged with one reading of their figures.
 const AT_ONCE: usize = 60;
@@ -16,13 +18,29 @@ pub(super) struct JudgedSystem {
     pub(super) system: System,
     pub(super) verdicts: NightVerdicts,
     settings: Settings,
+    absent_since: Option<Night>,
     notes: Vec<String>,
 }
 
 impl JudgedSystem {
     pub(super) fn shown(&self) -> SystemNight<'_> {
-        let Self { system, verdicts, settings, notes } = self;
-        SystemNight { system, verdicts, settings, notes }
+        let Self { system, verdicts, settings, absent_since, notes } = self;
+        SystemNight { system, verdicts, settings, absent_since: *absent_since, notes }
+    }
+
+    /// Leaves the metrics of one partition: they were judged together with the others.
+    ///
+    /// # Errors
+    /// There are none.
+    fn only(&mut self, partition: &str) -> anyhow::Result<()> {
+        let names: BTreeSet<&str> = self.system.metrics.iter().map(|metric| metric.name.partition.as_str()).collect();
+        if !names.contains(partition) {
+            let known = names.into_iter().collect::<Vec<_>>().join(", ");
+            bail!("no figure of the partition `{partition}` of `{}` is stored; there are those of {known}", self.system.name);
+        }
+        self.verdicts.only(&mut self.system, |metric| metric.name.partition == partition);
+        self.notes.push(format!("only `{partition}` is shown; it was judged together with the other partitions"));
+        Ok(())
     }
 
     /// A change of the metric at a place.
@@ -33,7 +51,9 @@ impl JudgedSystem {
 
 /// Judges a night. Nights before it that nobody has judged are judged first, and what is found is stored, so that each night goes on
 /// from where the last one ended: a change keeps its name and its nights. A night that is not over is judged again by the next call.
-pub(super) async fn judged(reader: &Reader, system: &str, night: Night, settings: &Settings) -> anyhow::Result<JudgedSystem> {
+pub(super) async fn judged(reader: &Reader, chosen: &Chosen, settings: &Settings) -> anyhow::Result<JudgedSystem> {
+    let Chosen { system, night, absent_since, .. } = chosen;
+    let (system, night, absent_since) = (system.as_str(), *night, *absent_since);
     let judged = reader.judged(system).await?;
     let from = judged.until.map_or(Night(i32::MIN), |until| Night(until.0.saturating_add(1))).min(night);
     let progress = reader.night_progress(system, night).await?;
@@ -51,8 +71,11 @@ pub(super) async fn judged(reader: &Reader, system: &str, night: Night, settings
         metric.changes.clone_from(&verdict.changes);
     }
     let mut notes = notes(&looked.system);
-    let until = if progress.is_running {
+    if progress.is_running {
         notes.insert(0, format!("the night is not over: so far {} of {} cases have ended", progress.ended, progress.cases));
+    }
+    // The session of a system that is absent may only be late.
+    let until = if progress.is_running || absent_since.is_some() {
         before.last().copied()
     } else {
         found.update(&looked.system);
@@ -63,7 +86,16 @@ pub(super) async fn judged(reader: &Reader, system: &str, night: Night, settings
     {
         notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
     }
-    Ok(JudgedSystem { system: looked.system, verdicts, settings: *settings, notes })
+    if let Some(future) = chosen.future {
+        notes.push(format!(
+            "a session is dated {future}, in the future, and is not looked at: is the clock of its machine right?"
+        ));
+    }
+    let mut judged = JudgedSystem { system: looked.system, verdicts, settings: *settings, absent_since, notes };
+    if let Some(partition) = &chosen.partition {
+        judged.only(partition)?;
+    }
+    Ok(judged)
 }
 
 /// The changes of a system, by metric.
@@ -121,18 +153,30 @@ fn notes(system: &System) -> Vec<String> {
     notes
 }
 
-/// What is recorded of the sessions before and after a change, and differs.
-pub(super) async fn facts(reader: &Reader, system: &str, change: &Change) -> anyhow::Result<Vec<String>> {
+/// So many nights before and after those since which a change may hold, runs of its case are looked for.
+const AROUND: i64 = 60;
+
+/// What is recorded of a run of its case before a change and of one after it, and differs. Without such runs: of the sessions.
+pub(super) async fn facts(reader: &Reader, system: &str, name: &MetricName, change: &Change) -> anyhow::Result<Vec<String>> {
     let (low, high) = change.since_interval;
-    let before = reader.night_facts(system, low.before(1)).await.context("the facts of the night before")?;
-    let after = reader.night_facts(system, high).await?;
-    let mut lines = Vec::new();
-    for (name, value) in &after {
-        match before.get(name) {
-            Some(old) if old != value => lines.push(format!("{name}: {old} -> {value}")),
-            None if !before.is_empty() => lines.push(format!("{name}: not recorded before -> {value}")),
-            Some(_) | None => {}
+    let case = CaseName {
+        display: name.case.clone(),
+        system: system.to_owned(),
+        partition: name.partition.clone(),
+        environ: name.environ.clone(),
+        ..CaseName::default()
+    };
+    let (low_number, high_number) = (i64::from(low.0), i64::from(high.0));
+    let runs = reader.occurrences(&case, (low_number - AROUND, high_number + AROUND)).await?;
+    let before = runs.iter().find(|run| run.night < low_number);
+    let after = runs.iter().rev().find(|run| run.night >= high_number);
+    let changed = match before.zip(after) {
+        Some((before, after)) => causes::changed(&reader.facts(before, after).await?, &reader.facts(after, after).await?),
+        None => {
+            let before = reader.night_facts(system, low.before(1)).await.context("the facts of the night before")?;
+            if before.is_empty() { Vec::new() } else { causes::changed(&before, &reader.night_facts(system, high).await?) }
         }
-    }
-    Ok(lines)
+    };
+    let value = |value: Option<String>| value.unwrap_or_else(|| "not recorded".to_owned());
+    Ok(changed.into_iter().map(|one| format!("{}: {} -> {}", one.fact, value(one.before), value(one.after))).collect())
 }

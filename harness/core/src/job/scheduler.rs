@@ -37,7 +37,7 @@ use crate::{
     secret::Secrets,
 };
 use futures_core::Stream;
-use muster_text::{diagnostic::Diagnostic, time::Timestamp, words};
+use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
 use serde::{Deserialize, Serialize};
 use std::{future::Future, path::PathBuf, pin::Pin, time::Duration};
 
@@ -158,9 +158,10 @@ pub trait Scheduler: Send + Sync {
         Box::pin(async { Ok(Nodes::default()) })
     }
 
-    /// What distinguishes its nodes from others that have had their names, and what may explain a change of their figures. Asked once a
-    /// session, before the first launch, with at most one request a place; who may not be asked says nothing.
-    fn describe_nodes(&self) -> Fut<'_, Vec<NodeSeen>> {
+    /// What distinguishes its nodes from others that have had their names, and what may explain a change of their figures. `partitions`:
+    /// the `sched_options` of those for which there are cases. Asked once a session, before the first launch, and for seconds only:
+    /// one question a place; a place that does not answer, or may not be asked, says nothing.
+    fn describe_nodes<'a>(&'a self, _partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 

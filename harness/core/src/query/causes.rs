@@ -42,7 +42,19 @@ pub struct Since<N> {
     pub first_bad: Option<N>,
     /// The last one before it in which these cases were well.
     pub last_good: Option<N>,
+    /// Since when a figure of these cases is at a worse level, if a night has found that: then `changed` is about its nights.
+    pub level: Option<Level<N>>,
     pub changed: Vec<FactChange>,
+}
+
+/// A change that `muster night` has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Level<N> {
+    /// `17@2026-11-17`
+    pub change: String,
+    pub since: N,
+    /// The first and the last night that may be it.
+    pub interval: (N, N),
 }
 
 /// What was known of two nights and differs.
@@ -105,11 +117,11 @@ pub fn since<N: Copy>(now: N, nights: impl IntoIterator<Item = (N, bool)>) -> Si
     let mut first_bad = now;
     for (night, is_good) in nights {
         if is_good {
-            return Since { first_bad: Some(first_bad), last_good: Some(night), changed: Vec::new() };
+            return Since { first_bad: Some(first_bad), last_good: Some(night), level: None, changed: Vec::new() };
         }
         first_bad = night;
     }
-    Since { first_bad: Some(first_bad), last_good: None, changed: Vec::new() }
+    Since { first_bad: Some(first_bad), last_good: None, level: None, changed: Vec::new() }
 }
 
 /// The facts that differ. One that only one of the two has differs, too.

@@ -82,6 +82,7 @@ mod tests {
             word: Word::Regressed,
             is_new: false,
             is_counted: true,
+            is_planned: true,
             value: None,
             level: None,
             nights: 0,

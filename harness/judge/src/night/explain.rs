@@ -8,7 +8,7 @@ use crate::{
         judge::Family,
         segment::{Began, segments},
     },
-    stats::location::{as_float, median},
+    stats::location::median,
 };
 use muster_core::rules::perf::Direction;
 
@@ -32,6 +32,8 @@ pub struct Explanation {
     pub logarithm: f64,
     /// M, over all starts and alternatives.
     pub evidence: f64,
+    /// c of that night, and what a metric needed that moved alone.
+    pub tempering: f64,
     pub needed_alone: f64,
     /// Nights whose values annotations leave out.
     pub left_out: Vec<Night>,
@@ -55,14 +57,14 @@ pub struct Step {
 pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> Option<Explanation> {
     let metric = system.metrics.get(place)?;
     let annotations: Vec<_> = system.annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
-    let (night, changes) = match metric.changes.split_last() {
-        Some((last, earlier)) if last.is_open() => (last.id.opened, earlier),
-        Some(_) | None => (night, metric.changes.as_slice()),
+    let (night, changes, tempering, needed_alone) = match metric.changes.split_last() {
+        Some((last, earlier)) if last.is_open() => (last.id.opened, earlier, last.tempering, last.needed_alone),
+        Some(_) | None => (night, metric.changes.as_slice(), family.tempering, family.needed_alone()),
     };
     let segment = segments(metric, changes, &annotations, night).pop()?;
     let hidden = segment.values.len().saturating_sub(LONGEST_BASELINE + STARTS);
     let values: Vec<f64> = segment.values[hidden..].iter().map(|value| oriented(metric, *value)).collect();
-    let evidence = evidence(&values, family.tempering)?;
+    let evidence = evidence(&values, tempering)?;
     let since = evidence.since;
     let baseline = &values[since.saturating_sub(LONGEST_BASELINE)..since];
     let n = baseline.len();
@@ -71,7 +73,7 @@ pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> 
     let factor = |alternative: usize, step: usize| gaps::factor(n, alternative, gaps[step], step, same(step)).unwrap_or(1.0);
     let logarithm = |alternative: usize| (0..gaps.len()).map(|step| libm::log(factor(alternative, step))).sum::<f64>();
     let all = gaps::of_baseline(n)?.alternatives;
-    let weighted = |place: usize| all[place].prior * libm::exp(family.tempering * logarithm(place));
+    let weighted = |place: usize| all[place].prior * libm::exp(tempering * logarithm(place));
     let best = (0..ALTERNATIVES).max_by(|a, b| weighted(*a).total_cmp(&weighted(*b)))?;
     let at = |place: usize| (segment.nights[hidden + place], segment.values[hidden + place]);
     let step = |step: usize| {
@@ -92,7 +94,8 @@ pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> 
         alternative: all[best],
         logarithm: logarithm(best),
         evidence: evidence.sum,
-        needed_alone: family.threshold * as_float(family.metrics),
+        tempering,
+        needed_alone,
         left_out: metric.values.iter().map(|value| value.night).filter(|night| is_left_out(*night)).collect(),
     })
 }

@@ -10,7 +10,7 @@ use crate::{
         event::{Event, events},
         evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
         input::{Annotation, AnnotationKind, Metric, Night, Plan, Settings, System},
-        segment::{Began, Segment, segments},
+        segment::{Began, Segment, segments, value_of},
         word::Word,
     },
     stats::{
@@ -31,6 +31,19 @@ pub struct NightVerdicts {
     pub verdicts: Vec<Verdict>,
     /// What is shown of changes, the worst first.
     pub events: Vec<Event>,
+}
+
+impl NightVerdicts {
+    /// Leaves some metrics of the system alone: they were judged together with the others.
+    pub fn only(&mut self, system: &mut System, keep: impl Fn(&Metric) -> bool) {
+        let kept: Vec<bool> = system.metrics.iter().map(keep).collect();
+        let mut of_metrics = kept.iter();
+        system.metrics.retain(|_| of_metrics.next().is_some_and(|kept| *kept));
+        let mut of_verdicts = kept.iter();
+        self.verdicts.retain(|_| of_verdicts.next().is_some_and(|kept| *kept));
+        self.coverage = Coverage::of(&self.verdicts);
+        self.events = events(system, &self.verdicts);
+    }
 }
 
 /// What all metrics of a system have in common in a night.
@@ -63,6 +76,11 @@ pub struct Coverage {
 }
 
 impl Coverage {
+    fn of(verdicts: &[Verdict]) -> Self {
+        let planned = || verdicts.iter().filter(|verdict| verdict.is_planned);
+        Self { planned: planned().count(), measured: planned().filter(|verdict| verdict.value.is_some()).count() }
+    }
+
     /// Whether at least this share was measured.
     pub fn reaches(self, share: f64) -> bool {
         as_float(self.measured) >= share * as_float(self.planned)
@@ -77,6 +95,8 @@ pub struct Verdict {
     pub is_new: bool,
     /// Whether it counts for the exit code of `muster night`.
     pub is_counted: bool,
+    /// A value was to be expected.
+    pub is_planned: bool,
     /// The value of the night.
     pub value: Option<f64>,
     /// The median of the present segment, of its last 60 values.
@@ -125,13 +145,9 @@ pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering:
         followed[*place].open((tempering, threshold * as_float(metrics)));
     }
     let family = Family { metrics, threshold, found: rejected.len(), autocorrelation, tempering };
-    let coverage = Coverage {
-        planned: followed.iter().filter(|metric| metric.is_planned()).count(),
-        measured: followed.iter().filter(|metric| metric.is_planned() && metric.value.is_some()).count(),
-    };
     let verdicts: Vec<Verdict> = followed.into_iter().map(|metric| metric.verdict(&family)).collect();
     let events = events(system, &verdicts);
-    NightVerdicts { night, family, coverage, verdicts, events }
+    NightVerdicts { night, family, coverage: Coverage::of(&verdicts), verdicts, events }
 }
 
 /// Judges nights one after the other; each hands its changes to the next.
@@ -192,6 +208,8 @@ struct Followed<'a> {
     changes: Vec<Change>,
     present: Segment,
     value: Option<f64>,
+    /// The value of the night is the last of the present segment.
+    is_in_segment: bool,
     was_measured_lately: bool,
     is_of_family: bool,
     evidence: Option<Evidence>,
@@ -206,6 +224,7 @@ const LATELY: i32 = 7;
 impl<'a> Followed<'a> {
     fn new(metric: &'a Metric, annotations: &'a [Annotation], night: Night, settings: &Settings) -> Self {
         let annotations: Vec<_> = annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
+        let value = value_of(metric, &annotations, night);
         let min_effect = metric.min_effect.unwrap_or(settings.min_effect);
         let mut changes = metric.changes.clone();
         take_over(&mut changes, &annotations, night);
@@ -223,7 +242,8 @@ impl<'a> Followed<'a> {
             min_effect,
             limit: metric.limit.unwrap_or(settings.limit),
             changes,
-            value: present.values.last().copied().filter(|_| last == Some(night)),
+            value,
+            is_in_segment: last == Some(night),
             was_measured_lately: is_since(LATELY),
             is_of_family: present.values.len() > SHORTEST_BASELINE && is_since(FOLLOWED),
             present,
@@ -255,7 +275,7 @@ impl<'a> Followed<'a> {
 
     /// Whether the metric has a value tonight, and the level moved enough.
     fn is_candidate(&self) -> bool {
-        let Some(evidence) = self.placed().filter(|_| self.value.is_some()) else { return false };
+        let Some(evidence) = self.placed().filter(|_| self.is_in_segment) else { return false };
         let (before, after) = self.present.values.split_at(evidence.since);
         let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
         let change = median(before).zip(median(after)).map(|(before, after)| relative_change(before, after).abs());
@@ -336,6 +356,7 @@ impl<'a> Followed<'a> {
         };
         let last = &self.present.values[self.present.values.len().saturating_sub(LONGEST_BASELINE)..];
         Verdict {
+            is_planned: self.is_planned(),
             word,
             is_new,
             is_counted,

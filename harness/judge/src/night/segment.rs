@@ -60,6 +60,14 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
     segments
 }
 
+/// The value of a night, unless an annotation leaves it out: also one that a dismissed change keeps out of the segments.
+pub(super) fn value_of(metric: &Metric, annotations: &[&Annotation], night: Night) -> Option<f64> {
+    let is_left_out = |one: &&Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night);
+    let of_night: Vec<Value> = metric.values.iter().copied().filter(|value| value.night == night).collect();
+    let value = ordered(&of_night, night).pop().filter(|value| value.value.is_finite())?;
+    (!annotations.iter().any(is_left_out)).then_some(value.value)
+}
+
 /// What distinguishes two keys; what is not known ('') is no difference.
 fn difference(a: &SegmentKey, b: &SegmentKey) -> Option<&'static str> {
     let parts = [(&a.unit, &b.unit, "the unit"), (&a.check, &b.check, "the check"), (&a.manifest, &b.manifest, "the manifest")];

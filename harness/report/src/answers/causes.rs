@@ -12,7 +12,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     query::{
-        causes::{Cause, FactChange, Since},
+        causes::{Cause, FactChange, Level, Since},
         figures::{Metric, NightNumber},
     },
 };
@@ -80,6 +80,10 @@ fn block(cause: &Cause, since: &Since<NightNumber>, all: bool, screen: &Screen) 
         Some(good) => _ = writeln!(text, "  first bad night {first_bad}, last good night {}", date(good)),
         None => _ = writeln!(text, "  first bad night {first_bad}, no good night is stored"),
     }
+    if let Some(Level { change, since, interval: (low, high) }) = &since.level {
+        let between = if low == high { String::new() } else { format!(" ({} to {})", date(*low), date(*high)) };
+        let _ = writeln!(text, "  a figure is worse since the night of {}{between}: {change}", date(*since));
+    }
     text += &changes(since);
     let shown = if all { cause.failures.len() } else { NAMED };
     for failure in cause.failures.iter().take(shown) {
@@ -108,15 +112,17 @@ fn titled(name: &CaseName) -> String {
     case_of(&metric)
 }
 
-/// What differs between the last good night and the first bad one.
+/// What differs between the last good night and the first bad one, or before and after the change of a figure.
 fn changes(since: &Since<NightNumber>) -> String {
-    if since.last_good.is_none() {
-        return String::new();
-    }
+    let when = match (&since.level, since.last_good) {
+        (Some(_), _) => "then",
+        (None, Some(_)) => "between them",
+        (None, None) => return String::new(),
+    };
     if since.changed.is_empty() {
-        return "  nothing that is recorded changed between them\n".to_owned();
+        return format!("  nothing that is recorded changed {when}\n");
     }
-    let mut text = "  changed between them:\n".to_owned();
+    let mut text = format!("  changed {when}:\n");
     for FactChange { fact, before, after } in since.changed.iter().take(CHANGES) {
         let value =
             |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), |value| one_line(value).into_owned());
@@ -153,7 +159,13 @@ pub fn json(night: &NightOfCauses) -> Result<String, RenderError> {
             .collect();
         json!({
             "cause": cause.text, "outcome": cause.outcome, "nodes": cause.nodes, "first_bad": since.first_bad.map(date),
-            "last_good": since.last_good.map(date), "changed": changed, "cases": cases,
+            "last_good": since.last_good.map(date), "level": since.level.as_ref().map(|level| {
+                json!({
+                    "change": level.change, "since": date(level.since),
+                    "since_interval": [date(level.interval.0), date(level.interval.1)],
+                })
+            }),
+            "changed": changed, "cases": cases,
         })
     };
     json::written(&json!({

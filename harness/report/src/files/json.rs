@@ -18,6 +18,7 @@ use crate::{
 use muster_core::{
     case::{Identifier, SessionId},
     job::scheduler::{Exit, SectionExit},
+    night::FigureRules,
     result::{CaseResult, Phase, Session, Times},
     rules::perf::Measurement,
 };
@@ -118,6 +119,8 @@ struct Case<'a> {
     check_hash: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     manifest_hash: &'a str,
+    #[serde(skip_serializing_if = "FigureRules::is_silent")]
+    night: &'a FigureRules,
     identifier: Option<&'a Identifier>,
     hidden: &'a str,
     attempt: u32,
@@ -164,6 +167,7 @@ fn case(case: &CaseResult) -> Case<'_> {
         num_tasks: about.num_tasks,
         check_hash: &about.check_hash,
         manifest_hash: &about.manifest_hash,
+        night: &about.night,
         identifier: case.identifier.as_ref(),
         hidden: &name.hidden,
         attempt: case.attempt,

@@ -4,6 +4,7 @@ use crate::RenderError;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::scheduler::{Exit, SectionExit},
+    night::FigureRules,
     result::{About, CaseResult, Counting, Phase, Quarantine, Session, Times},
     rules::perf::{Bounds, Direction, Measurement},
 };
@@ -57,6 +58,8 @@ struct Case {
     check_hash: String,
     #[serde(default)]
     manifest_hash: String,
+    #[serde(default)]
+    night: FigureRules,
     identifier: Option<Identifier>,
     #[serde(default)]
     hidden: String,
@@ -183,6 +186,7 @@ fn case(case: Case) -> Result<CaseResult, String> {
             num_tasks: case.num_tasks,
             check_hash: case.check_hash,
             manifest_hash: case.manifest_hash,
+            night: case.night,
             ..About::default()
         },
         outcome: variant(&case.outcome.word, case.outcome.detail).map_err(|why| format!("{of}: {why}"))?,

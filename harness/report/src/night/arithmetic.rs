@@ -140,23 +140,27 @@ fn sum(night: &SystemNight<'_>, place: usize, explanation: &Explanation) -> Stri
         0 => "no dip".to_owned(),
         count => counted(count, "dip"),
     };
-    let tempered = if family.tempering < 1.0 {
-        format!(", to the power {:.2} because nights resemble each other ({:.2})", family.tempering, family.autocorrelation)
+    let is_tonight = explanation.night == night.verdicts.night;
+    let how_much = if is_tonight { format!(" ({:.2})", family.autocorrelation) } else { String::new() };
+    let tempered = if explanation.tempering < 1.0 {
+        format!(", to the power {:.2} because nights resemble each other{how_much}", explanation.tempering)
     } else {
         String::new()
+    };
+    let needed = format_digits(explanation.needed_alone, 4);
+    let needed = if is_tonight {
+        format!("Alone, one of {} metrics needs {needed} ({} x {0})", family.metrics, format_digits(family.threshold, 3))
+    } else {
+        format!("Alone, a metric needed {needed} in that night")
     };
     let smallest =
         verdict.smallest_step.map(|step| format!(" The smallest step that is seen within a week: {:.1} %.", 100.0 * step));
     format!(
         "Best explained by {} standard deviations {side} with {dips} in the baseline: the product is {}{tempered}. Over all starts and \
-         alternatives M = {}. Alone, one of {} metrics needs {} ({} x {}); with k metrics at least as likely, a k-th of it.{}",
+         alternatives M = {}. {needed}; with k metrics at least as likely, a k-th of it.{}",
         explanation.alternative.sigmas,
         format_digits(explanation.logarithm.exp(), 3),
         format_digits(explanation.evidence, 4),
-        family.metrics,
-        format_digits(explanation.needed_alone, 4),
-        format_digits(family.threshold, 3),
-        family.metrics,
         smallest.unwrap_or_default()
     )
 }

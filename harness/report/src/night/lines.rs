@@ -1,6 +1,6 @@
 //! The answer for people: a block a system, one line a change.
 
-use super::{SystemNight, case, effect, error_rate, levels, long_date, odds, since};
+use super::{SystemNight, absence, case, effect, error_rate, levels, long_date, odds, since};
 use crate::text::{
     style::{Screen, Tone, one_line, wrapped},
     words::counted,
@@ -27,6 +27,9 @@ fn block(night: &SystemNight<'_>, screen: &Screen) -> String {
         coverage.measured,
         coverage.planned,
     );
+    if let Some(absence) = absence(night) {
+        let _ = writeln!(text, "{}", screen.paint.apply(Tone::Odd, absence));
+    }
     for note in night.notes {
         let _ = writeln!(text, "note: {}", one_line(note));
     }

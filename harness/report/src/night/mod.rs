@@ -18,6 +18,8 @@ pub struct SystemNight<'a> {
     pub system: &'a System,
     pub verdicts: &'a NightVerdicts,
     pub settings: &'a Settings,
+    /// The last night in which it had a session, if that is an earlier one.
+    pub absent_since: Option<Night>,
     /// What the reader has to know of the figures: one sentence each.
     pub notes: &'a [String],
 }
@@ -58,6 +60,12 @@ fn since(change: &Change) -> String {
 /// `Tue 17 Nov 2026`
 fn long_date(night: Night) -> String {
     time::evening(night, "%a %-d %b %Y")
+}
+
+/// `no session in this night, the last one was in that of Mon 16 Nov 2026`
+fn absence(night: &SystemNight<'_>) -> Option<String> {
+    let last = long_date(night.absent_since?);
+    Some(format!("absent: no session in this night, the last one was in that of {last}"))
 }
 
 /// `1 : 41000`

@@ -68,7 +68,13 @@ fn judged() -> (System, NightVerdicts) {
 fn with<T>(use_it: impl FnOnce(&SystemNight<'_>) -> T) -> T {
     let (system, verdicts) = judged();
     let notes = ["the night is not over: so far 61 of 214 cases have ended".to_owned()];
-    use_it(&SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), notes: &notes })
+    use_it(&SystemNight {
+        system: &system,
+        verdicts: &verdicts,
+        settings: &Settings::default(),
+        absent_since: None,
+        notes: &notes,
+    })
 }
 
 #[test]
@@ -80,7 +86,7 @@ fn a_line_a_change_and_the_error_rate() {
 fn a_system_without_figures_says_so() {
     let (system, settings) = (System { name: "new".into(), ..System::default() }, Settings::default());
     let verdicts = judge(&system, TONIGHT, &settings);
-    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, notes: &[] };
+    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, absent_since: None, notes: &[] };
     insta::assert_snapshot!(night::report(&[night], &screen(100)));
     insta::assert_snapshot!(night::markdown(&[night]));
 }
@@ -121,7 +127,8 @@ fn the_arithmetic_of_a_verdict() {
         replay(&mut system, (STEP - 10..at).map(Night), &Settings::default());
         let verdicts = judge(&system, Night(at), &Settings::default());
         let explanation = explain(&system, place, &verdicts.family, Night(at));
-        let night = SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), notes: &[] };
+        let night =
+            SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), absent_since: None, notes: &[] };
         night::explain(&night, place, explanation.as_ref(), &screen(100))
     };
     insta::assert_snapshot!("explain_changed", text(0, STEP + 2));
@@ -138,4 +145,16 @@ fn a_change_with_what_moved_beside_it() {
             + &night::why(night, 6, night.verdicts.verdicts[6].change().unwrap(), &[], &screen(100))
     });
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_system_without_a_session_is_absent() {
+    let said = "absent: no session in this night, the last one was in that of Thu 19 Nov 2026";
+    with(|night| {
+        let night = SystemNight { absent_since: Some(Night(TONIGHT.0 - 2)), ..*night };
+        assert_eq!(night::report(&[night], &screen(160)).lines().nth(1), Some(said));
+        assert!(night::markdown(&[night]).contains(said));
+        let json: serde_json::Value = serde_json::from_str(&night::json(&[night]).unwrap()).unwrap();
+        assert_eq!(json["systems"][0]["absent_since"], "2026-11-19");
+    });
 }

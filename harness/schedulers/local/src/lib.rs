@@ -48,7 +48,7 @@ use muster_core::{
 };
 use muster_host::process::Machine;
 use muster_stage::{Stager, blocking};
-use muster_text::{decode::Key, diagnostic::Diagnostic};
+use muster_text::{Value, decode::Key, diagnostic::Diagnostic};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
@@ -150,7 +150,7 @@ impl Scheduler for LocalScheduler {
         Some(Staged { what, done })
     }
 
-    fn describe_nodes(&self) -> Fut<'_, Vec<NodeSeen>> {
+    fn describe_nodes<'a>(&'a self, _partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
         Box::pin(async { Ok(vec![node::this(&self.here.host)]) })
     }
 

@@ -1,25 +1,33 @@
 //! What carries our name in the queues, for `muster sweep` and for who takes a session over. Jobs that have ended need no sweep.
 
 use crate::{
-    answers::{State, jobs::time},
+    answers::{State, descriptions, jobs::time},
     plan::{Handle, NAME, Place, place_of},
     poll::Clusters,
 };
+use futures_util::future::join_all;
 use muster_core::{
     case::{Identifier, SessionId},
     job::{
         handle::JobHandle,
         inventory::{Found, Inventory, Scope},
-        scheduler::Job,
+        scheduler::{Job, NodeSeen},
     },
 };
 use muster_host::clock;
-use muster_text::time::{Timestamp, format_duration};
+use muster_text::{
+    Value,
+    time::{Timestamp, format_duration},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     time::Duration,
 };
+use tokio::time::timeout;
+
+/// How long a session waits for the description of nodes.
+const NODES_LIMIT: Duration = Duration::from_secs(4);
 
 /// Number, state, submit time, nodes, working folder, name, comment.
 const COLUMNS: &str = "%A|%T|%V|%D|%Z|%j|%k";
@@ -35,6 +43,17 @@ struct Listed {
     name: String,
     identifier: Identifier,
     session: Option<SessionId>,
+}
+
+/// What the clusters of some partitions say of their nodes. One that does not answer in time says nothing.
+pub(crate) async fn described_nodes(clusters: &Clusters, partitions: &[Value]) -> Vec<NodeSeen> {
+    let places: BTreeSet<Place> = partitions.iter().map(place_of).collect();
+    let look = async |place: Place| {
+        let cluster = clusters.at(&place);
+        timeout(NODES_LIMIT, cluster.answer("scontrol", &["-o", "show", "node"])).await.ok()?.ok()
+    };
+    let answers = join_all(places.into_iter().map(look)).await;
+    answers.iter().flatten().flat_map(|text| descriptions::parse(text)).collect()
 }
 
 pub(crate) async fn look(clusters: &Clusters, scope: &Scope) -> Inventory {

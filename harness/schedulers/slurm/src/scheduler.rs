@@ -13,15 +13,15 @@ use muster_core::{
         descriptor::Harness,
         inventory::{Examined, Inventory, Removed, Scope},
         scheduler::{
-            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler,
-            Staged, asked_by_preflight,
+            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes,
+            Scheduler, Staged, asked_by_preflight,
         },
         workload::Workload,
     },
     probe::Probe,
 };
 use muster_stage::{Stager, fault};
-use muster_text::diagnostic::Diagnostic;
+use muster_text::{Value, diagnostic::Diagnostic};
 use std::{future::Future, pin::Pin, time::Duration};
 
 #[derive(Debug)]
@@ -111,6 +111,10 @@ impl Scheduler for Slurm {
 
     fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
         Box::pin(distribute::nodes(&self.clusters, workload, state))
+    }
+
+    fn describe_nodes<'a>(&'a self, partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
+        Box::pin(async { Ok(inventory::described_nodes(&self.clusters, partitions).await) })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

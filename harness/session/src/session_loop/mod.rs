@@ -33,6 +33,7 @@ use muster_core::{
 };
 use muster_host::clock;
 use muster_store::{Seen, StoreError};
+use muster_text::Value;
 use plan::SessionPlan;
 use relaunch::Relaunch;
 use source::{Next, SoFar, Source};
@@ -52,7 +53,7 @@ pub async fn begin(config: EngineConfig, plan: &SessionPlan) -> Result<Engine, S
     if let Some(Ownership { store, is_new: true, .. }) = &ownership {
         if let Some(night) = &plan.night {
             store.plan(&session.id, night, plan.cases.iter().map(|case| (*case.name).clone()).collect()).await?;
-            let seen = Seen { at: session.started, nodes: nodes(&schedulers).await, ..Seen::default() };
+            let seen = Seen { at: session.started, nodes: nodes(&schedulers, &plan.cases).await, ..Seen::default() };
             store.seen(&session.id, seen).await?;
         }
         restore::store(store, &session, &plan.attempts.kept()).await?;
@@ -60,15 +61,20 @@ pub async fn begin(config: EngineConfig, plan: &SessionPlan) -> Result<Engine, S
     Ok(engine)
 }
 
-/// What the schedulers know of their nodes. One that does not answer in time keeps no session waiting.
-async fn nodes(schedulers: &BTreeMap<String, Arc<dyn Scheduler>>) -> Vec<NodeSeen> {
-    let mut asked: Vec<&Arc<dyn Scheduler>> = Vec::new();
-    for scheduler in schedulers.values() {
-        if !asked.iter().any(|known| Arc::ptr_eq(known, scheduler)) {
-            asked.push(scheduler);
+/// What the schedulers know of the nodes of these cases. One that does not answer in time keeps no session waiting.
+async fn nodes(schedulers: &BTreeMap<String, Arc<dyn Scheduler>>, cases: &[TestCase]) -> Vec<NodeSeen> {
+    let partitions: BTreeMap<&str, &Value> =
+        cases.iter().map(|case| &case.place.partition).map(|partition| (&*partition.name, &partition.sched_options)).collect();
+    let mut asked: Vec<(&Arc<dyn Scheduler>, Vec<Value>)> = Vec::new();
+    for (partition, options) in partitions {
+        let Some(scheduler) = schedulers.get(partition) else { continue };
+        match asked.iter_mut().find(|(known, _)| Arc::ptr_eq(known, scheduler)) {
+            Some((_, known)) if known.contains(options) => {}
+            Some((_, known)) => known.push(options.clone()),
+            None => asked.push((scheduler, vec![options.clone()])),
         }
     }
-    let answers = asked.into_iter().map(|scheduler| timeout(NODES_LIMIT, scheduler.describe_nodes()));
+    let answers = asked.iter().map(|(scheduler, partitions)| timeout(NODES_LIMIT, scheduler.describe_nodes(partitions)));
     let mut nodes: BTreeMap<String, NodeSeen> = BTreeMap::new();
     for answer in join_all(answers).await {
         match answer {

@@ -2,10 +2,15 @@
 
 use crate::{
     Reader, StoreError,
-    read::{decode, figures::KnownMetric},
+    read::{
+        decode,
+        figures::KnownMetric,
+        nights::{night, optional_night},
+    },
     sql::{Row, query},
 };
 use muster_core::{
+    case::CaseName,
     query::answers::{Mark, MarkKind},
     rules::perf::format_digits,
 };
@@ -26,6 +31,10 @@ pub struct Judged {
 
 const OF_SYSTEM: &str = "SELECT c.* FROM subject u JOIN metric m ON m.subject = u.id JOIN change c ON c.metric = m.id
     WHERE u.system = $1 AND c.opened < $2 ORDER BY c.metric, c.since, c.opened";
+
+const OF_CASE: &str = "SELECT c.* FROM subject u JOIN metric m ON m.subject = u.id JOIN change c ON c.metric = m.id
+    WHERE u.system = $1 AND u.partition = $2 AND u.environ = $3 AND u.name = $4 AND c.turn = 'worse' AND c.since <= $5
+    AND (c.closed IS NULL OR c.closed > $5) ORDER BY c.since DESC, c.evidence DESC";
 
 /// Of one metric.
 pub(super) const OF_METRIC: &str = "SELECT * FROM change WHERE metric = $1 ORDER BY since, opened";
@@ -55,6 +64,16 @@ impl Reader {
             by_metric.entry(change.id.metric).or_default().push(change);
         }
         Ok(by_metric)
+    }
+
+    /// The changes to worse of the figures of a case that are open in a night, the latest first.
+    pub async fn worse_levels(&self, case: &CaseName, at: Night) -> Result<Vec<Change>, StoreError> {
+        let name = self.aliases().await?.canonical(&case.display);
+        let statement = || {
+            let statement = query(OF_CASE).bind(case.system.clone()).bind(case.partition.clone());
+            statement.bind(case.environ.clone()).bind(name.clone()).bind(i64::from(at.0))
+        };
+        self.all("changes", statement, change).await
     }
 
     /// The changes of a metric, as marks of its history.
@@ -107,14 +126,6 @@ pub(crate) fn words_of(state: ChangeState) -> (&'static str, Option<Night>) {
         ChangeState::Dismissed { until, .. } => ("dismissed", Some(until)),
         ChangeState::Superseded { .. } => ("superseded", None),
     }
-}
-
-fn optional_night(row: &Row, column: &str) -> Result<Option<Night>, sqlx::Error> {
-    Ok(row.try_get::<Option<i64>>(column)?.map(|night| Night(i32::try_from(night).unwrap_or_default())))
-}
-
-fn night(row: &Row, column: &str) -> Result<Night, sqlx::Error> {
-    optional_night(row, column).map(Option::unwrap_or_default)
 }
 
 /// `regressed: 1912 -> 1815 (-5.1 %), recovered`

@@ -2,6 +2,7 @@
 
 use crate::{
     Reader, StoreError,
+    alias::Aliases,
     read::{changes::Judged, decode},
     series::{AllSeries, Series},
     sql::{Row, Statement, query},
@@ -9,17 +10,23 @@ use crate::{
 use muster_judge::night::{
     Annotation, AnnotationKind, Change, LOOKED_AT, Metric, MetricName, Night, Plan, Scope, SegmentKey, System, Value,
 };
-use muster_text::decode::Words;
+use muster_text::{decode::Words, time::Timestamp};
 use sqlx::AssertSqlSafe;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The nights of a system that are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredNights {
     pub system: String,
     pub first: Night,
+    /// The last one that has begun.
     pub last: Night,
+    /// One that has not: a session was dated in the future.
+    pub future: Option<Night>,
 }
+
+/// Clocks of machines differ by so much, in microseconds.
+const CLOCKS_DIFFER: i64 = 5 * 60 * 1_000_000;
 
 /// How far a night has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,13 +38,18 @@ pub struct NightProgress {
 }
 
 impl Reader {
-    /// The systems that have nights, by name.
-    pub async fn nights(&self) -> Result<Vec<StoredNights>, StoreError> {
-        const NIGHTS: &str = "SELECT system, min(night) AS first, max(night) AS last FROM night GROUP BY system ORDER BY system";
+    /// The systems that have nights which have begun, by name.
+    pub async fn nights(&self, now: Timestamp) -> Result<Vec<StoredNights>, StoreError> {
+        const NIGHTS: &str = "SELECT system, min(night) AS first, max(CASE WHEN begins <= $1 THEN night END) AS last,
+            max(CASE WHEN begins > $1 THEN night END) AS future FROM night GROUP BY system ORDER BY system";
         let decode = |row: &Row| {
-            Ok(StoredNights { system: row.try_get("system")?, first: night(row, "first")?, last: night(row, "last")? })
+            let (last, future) = (optional_night(row, "last")?, optional_night(row, "future")?);
+            let stored = |last| Ok::<_, sqlx::Error>((row.try_get("system")?, night(row, "first")?, last));
+            let begun = last.map(stored).transpose()?;
+            Ok(begun.map(|(system, first, last)| StoredNights { system, first, last, future }))
         };
-        self.all("nights", || query(NIGHTS), decode).await
+        let all = self.all("nights", || query(NIGHTS).bind(now.0.saturating_add(CLOCKS_DIFFER)), decode).await?;
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// How far a night of a system has come.
@@ -85,26 +97,29 @@ impl Reader {
     ) -> Result<Looked, StoreError> {
         let start = first.before(WINDOW);
         let packed = match judged.until {
-            Some(until) if until <= last => self.packed(system, judged).await?.filter(|packed| packed.since <= start),
+            Some(until) if until <= last => {
+                let packed = self.packed(system, judged).await?.filter(|packed| packed.since <= start);
+                packed.map(|packed| (packed.by_metric, until))
+            }
             _ => None,
-        };
-        let (packed, from) = match (packed, judged.until) {
-            (Some(packed), Some(until)) => (packed, Night(until.0.saturating_add(1))),
-            _ => (AllSeries { since: start, by_metric: HashMap::new() }, start),
         };
         let keys = self.segment_keys().await?;
         let mut read = self.planned_metrics(system, last).await?;
-        let mut by_metric = packed.by_metric;
-        let mut known = vec![Known { since: packed.since, bases: Vec::new() }; read.metrics.len()];
-        for (metric, known) in read.metrics.iter_mut().zip(&mut known) {
+        let mut known = vec![Known { since: start, bases: Vec::new() }; read.metrics.len()];
+        for metric in &mut read.metrics {
             metric.changes = changes.get(&metric.id).cloned().unwrap_or_default();
-            if let Some(series) = by_metric.remove(&metric.id) {
-                known.since = series.since;
-                metric.values.reserve(series.values.len() + 1);
-                for Value { night, value, segment } in series.values {
-                    known.add(metric, &keys, (night, value, segment.into()));
-                }
+        }
+        let mut from = start;
+        if let Some((by_metric, until)) = packed {
+            let others = unpack(by_metric, (&mut read.metrics, &mut known), &keys);
+            if !others.is_empty() {
+                // Nobody looked at these: they were not measured for long, or had no verdicts.
+                let text = figures_of(others.into_iter());
+                let statement =
+                    || query(AssertSqlSafe(text.clone())).bind(i64::from(start.0)).bind(i64::from(until.0));
+                self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
             }
+            from = Night(until.0.saturating_add(1));
         }
         let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(from.0)).bind(i64::from(last.0));
         self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
@@ -126,10 +141,7 @@ impl Reader {
         let Looked { system, known, .. } = &mut *looked;
         let missing: Vec<usize> = (0..needed.len()).filter(|place| needed[*place] < known[*place].since).collect();
         if let Some(from) = missing.iter().map(|place| needed[*place]).min() {
-            let list = missing.iter().map(|place| system.metrics[*place].id.to_string()).collect::<Vec<_>>().join(", ");
-            let text = format!(
-                "SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({list}) AND night BETWEEN $1 AND $2"
-            );
+            let text = figures_of(missing.iter().map(|place| system.metrics[*place].id));
             let (low, high) = (i64::from(from.0), i64::from(latest.before(1).0));
             let statement = || query(AssertSqlSafe(text.clone())).bind(low).bind(high);
             self.add_figures((&mut system.metrics, known), keys, statement, |known| known.since).await?;
@@ -170,7 +182,12 @@ impl Reader {
             let plan = plans.get(&subject).copied().unwrap_or(if is_planned { Plan::Unplanned } else { Plan::Unknown });
             Metric { plan, ..metric }
         };
-        let metrics = found.into_iter().map(planned).collect();
+        let mut metrics: Vec<Metric> = found.into_iter().map(planned).collect();
+        let quarantined = self.quarantined(system, night).await?;
+        for metric in metrics.iter_mut().filter(|_| !quarantined.is_empty()) {
+            let MetricName { partition, environ, case, .. } = &metric.name;
+            metric.is_quarantined = quarantined.contains(&[partition, environ, case].map(Clone::clone));
+        }
         Ok(System { name: system.to_owned(), metrics, annotations: self.annotations_of(system).await? })
     }
 
@@ -210,6 +227,29 @@ impl Reader {
         Ok(plans)
     }
 
+    /// The cases that were in quarantine in the last night up to one in which there were sessions: partition, environ, and name after
+    /// aliases.
+    async fn quarantined(&self, system: &str, at: Night) -> Result<HashSet<[String; 3]>, StoreError> {
+        const QUARANTINED: &str = r#"SELECT DISTINCT c.partition, c.environ, c.display FROM session s
+            JOIN "case" c ON c.session = s.number JOIN attempt a ON a."case" = c.id
+            WHERE s.system = $1 AND s.night = (SELECT max(night) FROM session WHERE system = $1 AND night <= $2)
+            AND a.quarantine IS NOT NULL"#;
+        let statement = || query(QUARANTINED).bind(system.to_owned()).bind(i64::from(at.0));
+        let case = |row: &Row| Ok::<[String; 3], _>([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?]);
+        let cases = self.all("cases in quarantine", statement, case).await?;
+        if cases.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let aliases = self.aliases().await?;
+        Ok(cases.into_iter().map(|[partition, environ, name]| [partition, environ, aliases.canonical(&name)]).collect())
+    }
+
+    pub(super) async fn aliases(&self) -> Result<Aliases, StoreError> {
+        let alias = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+        let aliases = self.all("aliases", || query("SELECT old_name, new_name FROM alias ORDER BY old_name"), alias).await?;
+        Ok(Aliases::of(aliases))
+    }
+
     async fn segment_keys(&self) -> Result<HashMap<i64, SegmentKey>, StoreError> {
         let key = |row: &Row| {
             let (unit, check, manifest) = (row.try_get("unit")?, row.try_get("check_hash")?, row.try_get("manifest_hash")?);
@@ -230,6 +270,33 @@ impl Reader {
 
 /// So many nights have the values that a night looks at, of a metric that is measured in most nights.
 const WINDOW: i32 = 100;
+
+/// Gives metrics the values that were kept for them. Returns the others.
+fn unpack(
+    mut packed: HashMap<i64, Series>,
+    (metrics, known): (&mut [Metric], &mut [Known]),
+    keys: &HashMap<i64, SegmentKey>,
+) -> Vec<i64> {
+    let mut others = Vec::new();
+    for (metric, known) in metrics.iter_mut().zip(known) {
+        let Some(Series { since, values }) = packed.remove(&metric.id) else {
+            others.push(metric.id);
+            continue;
+        };
+        known.since = since;
+        metric.values.reserve(values.len() + 1);
+        for Value { night, value, segment } in values {
+            known.add(metric, keys, (night, value, segment.into()));
+        }
+    }
+    others
+}
+
+/// The statement for the figures of these metrics between two nights.
+fn figures_of(metrics: impl Iterator<Item = i64>) -> String {
+    let list = metrics.map(|metric| metric.to_string()).collect::<Vec<_>>().join(", ");
+    format!("SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({list}) AND night BETWEEN $1 AND $2")
+}
 
 /// A system as a night looks at it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -319,15 +386,20 @@ fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Nigh
     last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
 }
 
-const METRICS: &str = "SELECT m.id, m.subject, m.variable, m.key, m.unit, m.direction, u.partition, u.environ, u.name
-    FROM subject u JOIN metric m ON m.subject = u.id WHERE u.system = $1 ORDER BY u.partition, u.environ, u.name, m.id";
+/// Those that have verdicts.
+const METRICS: &str = "SELECT m.*, u.partition, u.environ, u.name FROM subject u JOIN metric m ON m.subject = u.id
+    WHERE u.system = $1 AND m.is_ignored = 0 ORDER BY u.partition, u.environ, u.name, m.id";
 
 /// By the primary key of `night_figure`, for each metric of the system.
 const FIGURES: &str = "SELECT f.metric, f.night, f.value, f.basis FROM subject u JOIN metric m ON m.subject = u.id
     JOIN night_figure f ON f.metric = m.id WHERE u.system = $1 AND f.night BETWEEN $2 AND $3";
 
-fn night(row: &Row, column: &str) -> Result<Night, sqlx::Error> {
-    Ok(Night(i32::try_from(row.try_get::<i64>(column)?).unwrap_or_default()))
+pub(super) fn optional_night(row: &Row, column: &str) -> Result<Option<Night>, sqlx::Error> {
+    Ok(row.try_get::<Option<i64>>(column)?.map(|night| Night(i32::try_from(night).unwrap_or_default())))
+}
+
+pub(super) fn night(row: &Row, column: &str) -> Result<Night, sqlx::Error> {
+    optional_night(row, column).map(Option::unwrap_or_default)
 }
 
 fn metric(row: &Row) -> Result<(i64, Metric), sqlx::Error> {
@@ -341,7 +413,15 @@ fn metric(row: &Row) -> Result<(i64, Metric), sqlx::Error> {
         key: (!key.is_empty()).then_some(key),
     };
     let direction = row.try_get::<Option<String>>("direction")?.map(|_| decode::word(row, "direction")).transpose()?;
-    let metric = Metric { id: row.try_get("id")?, name, unit: row.try_get("unit")?, direction, ..Metric::default() };
+    let metric = Metric {
+        id: row.try_get("id")?,
+        name,
+        unit: row.try_get("unit")?,
+        direction,
+        min_effect: row.try_get("min_effect")?,
+        limit: row.try_get("step_limit")?,
+        ..Metric::default()
+    };
     Ok((row.try_get("subject")?, metric))
 }
 

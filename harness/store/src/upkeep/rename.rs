@@ -3,9 +3,10 @@
 use super::{Upkeep, ended, rebuild::summaries};
 use crate::{
     Reader, StoreError,
+    alias::Aliases,
     read::decode,
     sql::{Connection, Row, query},
-    write::history::{Aliases, Known},
+    write::history::Known,
 };
 use muster_core::case::CaseName;
 use muster_text::time::Timestamp;

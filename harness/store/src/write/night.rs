@@ -12,11 +12,10 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    job::{scheduler::NodeSeen, workload::Clock},
+    job::workload::Clock,
     night::Night,
     result::{CaseResult, Outcome},
 };
-use muster_text::time::Timestamp;
 use sqlx::Error;
 use std::collections::BTreeMap;
 
@@ -91,11 +90,7 @@ impl NightWriter {
         seen: &Seen,
     ) -> Result<(), Error> {
         let Some(SessionCases { system, .. }) = session else { return Ok(()) };
-        for node in &seen.nodes {
-            let NodeSeen { name, uid, class, facts } = node;
-            let number = self.known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?;
-            node_facts(connection, number, facts, seen.at).await?;
-        }
+        history::write_nodes(connection, &mut self.known, system, seen).await?;
         if seen.facts.is_empty() {
             return Ok(());
         }
@@ -195,31 +190,6 @@ async fn end(connection: &mut Connection, session: &Text, cases: Option<&Session
     let only = "(system, night) IN (SELECT system, night FROM session WHERE id = $1)";
     let update = query(sqlx::AssertSqlSafe(night_states(only))).bind(Text::clone(session));
     update.execute(connection).await.map(drop)
-}
-
-/// Writes down what has changed of a node.
-async fn node_facts(
-    connection: &mut Connection,
-    node: i64,
-    facts: &BTreeMap<String, String>,
-    at: Timestamp,
-) -> Result<(), Error> {
-    let known = query("SELECT key, value FROM node_fact WHERE node = $1 AND until IS NULL").bind(node);
-    let known = known.fetch_all(connection).await?;
-    let known = known.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
-    let known: BTreeMap<String, String> = known.collect::<Result<_, Error>>()?;
-    for key in known.iter().filter(|(key, value)| facts.get(*key) != Some(*value)).map(|(key, _)| key) {
-        let end = query("UPDATE node_fact SET until = $3 WHERE node = $1 AND key = $2 AND until IS NULL");
-        end.bind(node).bind(key.clone()).bind(at.0).execute(connection).await?;
-    }
-    for (key, value) in facts.iter().filter(|(key, value)| known.get(*key) != Some(*value)) {
-        let insert = query(
-            "INSERT INTO node_fact (node, key, from_time, value) VALUES ($1, $2, $3, $4) \
-             ON CONFLICT (node, key, from_time) DO UPDATE SET value = excluded.value, until = NULL",
-        );
-        insert.bind(node).bind(key.clone()).bind(at.0).bind(value.clone()).execute(connection).await?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use muster_core::{
         scheduler::{Disruption, Exit, SectionExit},
         workload::Clock,
     },
+    night::FigureRules,
     result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Purpose, Quarantine, Times},
     rules::perf::{Bounds, Direction, Measurement, Verdict},
 };
@@ -123,6 +124,8 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
             let other_files = tags.clone();
             let hash = |text: &str| if tags.is_empty() { String::new() } else { format!("{text}{num_tasks}") };
             let (check_hash, manifest_hash) = (hash("c"), hash("m"));
+            let limit = Some(f64::from(num_tasks)).filter(|_| num_tasks % 2 == 0);
+            let night = FigureRules { limit, ignore: other_files.clone(), ..FigureRules::default() };
             (
                 name,
                 About {
@@ -137,6 +140,7 @@ fn names() -> impl Strategy<Value = (CaseName, About)> {
                     on_disruption,
                     check_hash,
                     manifest_hash,
+                    night,
                 },
             )
         },

@@ -180,6 +180,14 @@ pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_the_cluster() {
     let all = kubectl(&["get", "nodes", "-o", "name"]);
     assert_eq!(nodes, all.lines().map(|node| node.trim_start_matches("node/")).collect::<Vec<_>>());
     assert_eq!(sandbox.left(), [""; 0]);
+    // What they are is stored, for an account that may list them.
+    let template = "{range .items[*]}{.metadata.name} {.metadata.uid} {.status.nodeInfo.kubeletVersion}{\"\\n\"}{end}";
+    let described = kubectl(&["get", "nodes", "-o", &format!("jsonpath={template}")]);
+    let mut described: Vec<&str> = described.lines().collect();
+    described.sort_unstable();
+    let facts = "SELECT n.name || ' ' || n.uid || ' ' || f.value FROM node n JOIN node_fact f ON f.node = n.id
+        WHERE f.key = 'kubelet' AND f.until IS NULL ORDER BY 1";
+    assert_eq!(muster_test_database::rows(&sandbox.path("state/muster/results.db"), facts).expect("facts"), described);
 }
 
 pub(crate) fn a_line_of_a_mebibyte_and_binary_output_arrive_unchanged() {

@@ -14,6 +14,15 @@ pub(crate) fn a_copy_of_a_case_runs_on_each_node_of_a_state() {
     let ended = place.run(&["--distribute=avail"]).expect(0);
     assert!(ended.text.contains("Ran 3/3"), "{}", ended.text);
     assert_eq!(ended.nodes(), ["n1", "n2", "n3"], "{}", ended.text);
+    // What they are is stored: n1 and n3 have the feature.
+    let facts = "SELECT n.name || ' ' || f.key || ' ' || f.value FROM node n JOIN node_fact f ON f.node = n.id
+        WHERE f.until IS NULL AND (f.value LIKE '%big%' OR f.key = 'kernel') ORDER BY 1";
+    let facts = muster_test_database::rows(&place.file("results.db"), facts).expect("facts");
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a kernel");
+    let kernel = |node: &str| format!("{node} kernel {}", kernel.trim());
+    let features = |node: &str| facts.iter().any(|fact| fact.starts_with(&format!("{node} features ")));
+    assert!(["n1", "n2", "n3"].iter().all(|node| facts.contains(&kernel(node))), "{facts:?}");
+    assert_eq!(["n1", "n2", "n3"].map(features), [true, false, true], "{facts:?}");
 }
 
 /// Nodes by name, and only those that meet the constraint of the partition.

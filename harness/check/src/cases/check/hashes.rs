@@ -4,11 +4,12 @@ use muster_core::case::CaseHash;
 use muster_text::yaml::{Kind, Node, Style};
 
 /// What changes no figure: words for people, which cases there are, and how a figure is judged.
-const WITHOUT: [&str; 11] = [
+const WITHOUT: [&str; 12] = [
     "descr",
     "maintainers",
     "tags",
     "reference",
+    "night",
     "parameters",
     "exclude",
     "valid_systems",
@@ -99,7 +100,7 @@ mod tests {
         assert_eq!(one.manifest, "");
         for same in [
             "# why\nvariables: { m: 2, n: 1 }\nexecutable:   ./a\n",
-            "name: a\ndescr: new\ntags: [b]\nreference: { x: { y: [1, 2] } }\nexecutable: ./a\nvariables: { n: 1, m: 2 }\n",
+            "name: a\ndescr: new\ntags: [b]\nnight: { limit: 5% }\nreference: { x: { y: [1, 2] } }\nexecutable: ./a\nvariables: { n: 1, m: 2 }\n",
         ] {
             assert_eq!(hashes(same, ""), one, "{same}");
         }

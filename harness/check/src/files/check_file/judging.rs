@@ -1,11 +1,14 @@
-//! The entries of `sanity` and of `perf_variables`.
+//! The entries of `sanity` and of `perf_variables`, and `night`.
 
-use muster_core::rules::{
-    perf::{Direction, Reduce},
-    sanity::ExitRule,
+use muster_core::{
+    night::Share,
+    rules::{
+        perf::{Direction, Reduce},
+        sanity::ExitRule,
+    },
 };
 use muster_text::{
-    decode::{Context, Keyed, Placeholders, Spanned, object},
+    decode::{Context, Keyed, OneOrMany, Placeholders, Spanned, object},
     keys, words,
     yaml::{Kind, Node},
 };
@@ -140,5 +143,22 @@ words! {
     pub enum PerFigure {
         /// A container, instance or process.
         Section = "section",
+    }
+}
+
+keys! {
+    /// `night`: how `muster night` judges the figures of a check.
+    pub struct NightEntry ("`night`") {
+        /// The smallest relative change that is one: `5%`. Default: 2%.
+        min_effect: Share,
+        /// A figure whose smallest visible step is larger is called too noisy: `40%`. Default: 20%.
+        limit: Share,
+        /// Figures that `muster night` leaves out, by their names in `perf_variables`. One, or a list.
+        ignore: OneOrMany<Spanned<String>>,
+    }
+    later ["confirm"]
+    instead {
+        "direction" => "write it beside the figure in `perf_variables`",
+        "false_alarms" | "min_coverage" => "write it under `nights` in the site file: it is about all figures of a system",
     }
 }

@@ -14,7 +14,7 @@ mod when;
 pub use arguments::{Arguments, is_shell_line};
 pub use container::{ContainerEntry, MountPoint};
 pub use fixture::{Dependency, FixtureAction, FixtureEntry, FixtureScope, How, LongDependency};
-pub use judging::{PerFigure, PerfEntry, SanityItem};
+pub use judging::{NightEntry, PerFigure, PerfEntry, SanityItem};
 pub use reference::{Band, ReferenceBlock, ReferenceEntry, ReferenceRule, references_schema};
 pub use when::{When, WhenRule};
 
@@ -163,6 +163,8 @@ keys! {
         /// What the figures should be: `{ "sys:part": { name: [value, lower, upper, unit] } }`, a list with selectors, or the path
         /// of a file that holds one of these, relative to this file: `refs.yaml`, or `refs.yaml#name` for one key of it.
         reference: ReferenceBlock,
+        /// How `muster night` judges the figures from one night to the next: `{ min_effect: 5%, limit: 40%, ignore: warmup }`.
+        night: NightEntry,
         /// Whether a missed reference fails the case. Default: true.
         strict_check: bool,
         /// Whether a figure without a reference fails the case. Default: false.
@@ -179,6 +181,7 @@ keys! {
     instead {
         "description" | "title" => "write `descr`",
         "timeout" => "write `time_limit`",
+        "nights" => "write `night`: `nights` is a key of site files",
         "systems" => "write `valid_systems`",
         "environment" => "write `env_vars` for variables of the job, `valid_prog_environs` for environments of the site file",
         "env" => "write `env_vars`",

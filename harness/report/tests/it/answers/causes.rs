@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use muster_core::{
     case::{CaseName, SessionId},
     job::scheduler::Disruption,
-    query::causes::{FactChange, Failure, Since, group},
+    query::causes::{FactChange, Failure, Level, Since, group},
     result::{Failure as Why, Outcome, Phase},
 };
 use muster_report::causes::{NightOfCauses, json, report};
@@ -48,18 +48,20 @@ fn night() -> NightOfCauses {
         before: (!before.is_empty()).then(|| before.to_owned()),
         after: (!after.is_empty()).then(|| after.to_owned()),
     };
+    let level = Level { change: "17@2026-11-17".into(), since: NIGHT - 12, interval: (NIGHT - 13, NIGHT - 12) };
     let since = [
-        Since { first_bad: Some(NIGHT), last_good: Some(NIGHT - 1), changed: vec![] },
+        Since { first_bad: Some(NIGHT), last_good: Some(NIGHT - 1), level: None, changed: vec![] },
         Since {
             first_bad: Some(NIGHT - 4),
             last_good: Some(NIGHT - 6),
+            level: None,
             changed: vec![
                 change("driver of n1", "550.54", "570.12"),
                 change("nodes", "n1", "n1, n2"),
                 change("label.rack of n2", "", "r3"),
             ],
         },
-        Since { first_bad: Some(NIGHT - 9), last_good: None, changed: vec![] },
+        Since { first_bad: Some(NIGHT - 9), last_good: None, level: Some(level), changed: vec![] },
     ];
     let causes = group(failures).into_iter().zip(since).collect();
     NightOfCauses { first: NIGHT, night: NIGHT, systems: vec!["eidf".into()], sessions: 2, cases: 214, causes }

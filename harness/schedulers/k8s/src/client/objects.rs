@@ -111,8 +111,13 @@ impl Cluster {
 
     /// Objects of a kind, in as many pages as it takes.
     pub async fn list(&self, resource: &Resource, which: Selection<'_>) -> Result<Listed, ApiError> {
-        let (items, version, _) = self.pages(resource, which, Answer::json).await?;
+        let (items, version, _) = self.pages(resource, which, Answer::json, Some).await?;
         Ok(Listed { items, version })
+    }
+
+    /// What is to be known of the objects of a kind: of large ones no more than a page is in memory.
+    pub async fn list_of<T>(&self, resource: &Resource, read: impl Fn(Value) -> Option<T>) -> Result<Vec<T>, ApiError> {
+        self.pages(resource, Selection::default(), Answer::json, read).await.map(|(items, ..)| items)
     }
 
     /// The same of few objects, each with its age, and the server's time.
@@ -121,7 +126,7 @@ impl Cluster {
         resource: &Resource,
         which: Selection<'_>,
     ) -> Result<(Vec<Dated>, Option<Timestamp>), ApiError> {
-        let (items, _, now) = self.pages(resource, which, Answer::whole).await?;
+        let (items, _, now) = self.pages(resource, which, Answer::whole, Some).await?;
         Ok((items.into_iter().map(|item| Dated::of(item, now)).collect(), now))
     }
 
@@ -134,12 +139,13 @@ impl Cluster {
 
     /// The objects of all pages with their version, and the date of the first page: all pages show the objects of that moment. A page
     /// that arrives minutes later must not make a Lease look old.
-    async fn pages(
+    async fn pages<T>(
         &self,
         resource: &Resource,
         which: Selection<'_>,
         read: fn(&Answer, &Call) -> Result<Value, ApiError>,
-    ) -> Result<(Vec<Value>, String, Option<Timestamp>), ApiError> {
+        keep: impl Fn(Value) -> Option<T>,
+    ) -> Result<(Vec<T>, String, Option<Timestamp>), ApiError> {
         let (mut call, resource) = self.call("list", Method::GET, resource, None).await?;
         let base = path::objects(&resource, &self.place.namespace, None, None);
         let (mut all, mut next, mut date) = (Vec::new(), None::<String>, None);
@@ -155,7 +161,7 @@ impl Cluster {
             date = if next.is_none() { answer.date } else { date };
             let mut page = read(&answer, &call)?;
             if let Value::Array(items) = page["items"].take() {
-                all.extend(items);
+                all.extend(items.into_iter().filter_map(&keep));
             }
             let text = |key: &str| page["metadata"][key].as_str().unwrap_or_default().to_owned();
             next = Some(text("continue")).filter(|next| !next.is_empty());

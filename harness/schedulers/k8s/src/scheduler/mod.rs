@@ -26,7 +26,9 @@ use muster_core::{
         descriptor::Harness,
         handle::JobHandle,
         inventory::{Examined, Inventory, Lease, Removed, Scope},
-        scheduler::{Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Nodes, Scheduler, Staged},
+        scheduler::{
+            Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes, Scheduler, Staged,
+        },
         workload::Workload,
     },
     probe::Probe,
@@ -228,6 +230,10 @@ impl Scheduler for Kubernetes {
 
     fn nodes<'a>(&'a self, workload: &'a Workload, state: &'a str) -> Fut<'a, Nodes> {
         Box::pin(self.nodes_of(workload, state))
+    }
+
+    fn describe_nodes<'a>(&'a self, partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
+        Box::pin(async { Ok(self.described_nodes(partitions).await) })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

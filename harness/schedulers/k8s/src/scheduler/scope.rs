@@ -16,10 +16,11 @@ use muster_core::{
     error::{Class, SchedulerError, chain},
     job::{
         inventory::{Inventory, Lease, Scope},
-        scheduler::{Finding, Job, Nodes},
+        scheduler::{Finding, Job, NodeSeen, Nodes},
         workload::Workload,
     },
 };
+use muster_text::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -29,6 +30,8 @@ use tokio::{task::yield_now, time::timeout};
 
 /// How long launches wait for what a place says of them.
 const PREFLIGHT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a session waits for the description of nodes.
+const NODES_LIMIT: Duration = Duration::from_secs(4);
 /// How long to wait for a Lease. Without an answer there is none.
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -48,6 +51,24 @@ impl Kubernetes {
             }
         }
         Ok(found)
+    }
+
+    /// What the clusters of some partitions say of their nodes. One that does not answer in time, or may not be asked, says nothing.
+    pub(super) async fn described_nodes(&self, partitions: &[Value]) -> Vec<NodeSeen> {
+        let place = |options: &Value| self.contexts.place(options["context"].as_str(), options["namespace"].as_str()).ok();
+        // Nodes have no namespace.
+        let places: BTreeMap<Option<String>, ClusterPlace> =
+            partitions.iter().filter_map(place).map(|place| (place.context.clone(), place)).collect();
+        let look = async |place: ClusterPlace| {
+            let look = async { nodes::described(&*self.cluster(&place).await?).await.map_err(ApiError::classify) };
+            match timeout(NODES_LIMIT, look).await {
+                Ok(Ok(nodes)) => return nodes,
+                Ok(Err(error)) => tracing::debug!(%place, error = chain(&error), "nothing is known of nodes"),
+                Err(_) => tracing::debug!(%place, "nothing is known of nodes: no answer"),
+            }
+            Vec::new()
+        };
+        join_all(places.into_values().map(look)).await.concat()
     }
 
     /// What the clusters of these workloads say of them. A place that does not answer in time says nothing.

@@ -3,8 +3,10 @@
 //! ```text
 //! state      states of jobs            jobs      squeue, sacct, scontrol show job
 //! nodes      sinfo                     settings  scontrol show config, scontrol show partition
+//! descriptions   scontrol show node
 //! ```
 
+pub(crate) mod descriptions;
 pub(crate) mod jobs;
 pub(crate) mod nodes;
 pub(crate) mod settings;

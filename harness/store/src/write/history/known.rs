@@ -4,8 +4,9 @@
 //! it forgets all: ids that were given out in it are not there.
 
 use crate::{
+    alias::Aliases,
+    read::decode,
     sql::{Connection, Row, query},
-    write::history::alias::Aliases,
 };
 use muster_core::{case::CaseName, rules::perf::Direction};
 use muster_text::time::Timestamp;
@@ -19,7 +20,7 @@ pub(crate) struct Known {
     /// By system, partition, environ and name.
     subjects: HashMap<[String; 4], i64>,
     /// By subject, variable and key.
-    metrics: HashMap<(i64, String, String), KnownMetric>,
+    metrics: HashMap<(i64, String, String), (i64, Described)>,
     /// By unit, check and manifest.
     bases: HashMap<[String; 3], i64>,
     /// By system and name: the node of this name that was seen last.
@@ -28,11 +29,14 @@ pub(crate) struct Known {
     systems: HashSet<String>,
 }
 
-#[derive(Debug, Clone)]
-struct KnownMetric {
-    id: i64,
-    unit: String,
-    direction: Option<String>,
+/// What is known of a metric beside its name: as it was seen last.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Described {
+    pub(crate) unit: String,
+    pub(crate) direction: Option<&'static str>,
+    pub(crate) min_effect: Option<f64>,
+    pub(crate) limit: Option<f64>,
+    pub(crate) is_ignored: bool,
 }
 
 impl Known {
@@ -49,12 +53,10 @@ impl Known {
             let key = [system.to_owned(), row.try_get(1)?, row.try_get(2)?, row.try_get(3)?];
             self.subjects.insert(key, row.try_get(0)?);
         }
-        let metrics = "SELECT m.id, m.subject, m.variable, m.key, m.unit, m.direction FROM metric m \
-                       JOIN subject s ON s.id = m.subject WHERE s.system = $1";
+        let metrics = "SELECT m.* FROM metric m JOIN subject s ON s.id = m.subject WHERE s.system = $1";
         for row in query(metrics).bind(system.to_owned()).fetch_all(connection).await? {
-            let key = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-            let metric = KnownMetric { id: row.try_get(0)?, unit: row.try_get(4)?, direction: row.try_get(5)? };
-            self.metrics.insert(key, metric);
+            let key = (row.try_get("subject")?, row.try_get("variable")?, row.try_get("key")?);
+            self.metrics.insert(key, (row.try_get("id")?, described(&row)?));
         }
         for row in query("SELECT id, unit, check_hash, manifest_hash FROM basis").fetch_all(connection).await? {
             self.bases.insert([row.try_get(1)?, row.try_get(2)?, row.try_get(3)?], row.try_get(0)?);
@@ -79,29 +81,35 @@ impl Known {
         Ok(id)
     }
 
-    /// A metric of a subject, which has this unit and direction from now on.
+    /// A metric of a subject, which is described like this from now on.
     pub(crate) async fn metric(
         &mut self,
         connection: &mut Connection,
         subject: i64,
         (variable, key): (&str, &str),
-        (unit, direction): (&str, Option<Direction>),
+        now: Described,
     ) -> Result<i64, Error> {
-        let direction = direction.map(Direction::as_str);
         let name = (subject, variable.to_owned(), key.to_owned());
-        if let Some(known) = self.metrics.get(&name)
-            && known.unit == unit
-            && known.direction.as_deref() == direction
+        if let Some((id, known)) = self.metrics.get(&name)
+            && *known == now
         {
-            return Ok(known.id);
+            return Ok(*id);
+        }
+        if self.metrics.get(&name).is_some_and(|(_, known)| known.is_ignored) {
+            // Figures that are kept for the next night lack those of what had no verdict.
+            let forget = query("DELETE FROM judged_series WHERE system = (SELECT system FROM subject WHERE id = $1)");
+            forget.bind(subject).execute(connection).await?;
         }
         let insert = query(
-            "INSERT INTO metric (subject, variable, key, unit, direction) VALUES ($1, $2, $3, $4, $5) \
-             ON CONFLICT (subject, variable, key) DO UPDATE SET unit = excluded.unit, direction = excluded.direction RETURNING id",
+            "INSERT INTO metric (subject, variable, key, unit, direction, min_effect, step_limit, is_ignored) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (subject, variable, key) DO UPDATE SET unit = excluded.unit, \
+             direction = excluded.direction, min_effect = excluded.min_effect, step_limit = excluded.step_limit, \
+             is_ignored = excluded.is_ignored RETURNING id",
         );
-        let insert = insert.bind(subject).bind(variable.to_owned()).bind(key.to_owned()).bind(unit.to_owned());
-        let id: i64 = insert.bind(direction).fetch_scalar(connection).await?;
-        self.metrics.insert(name, KnownMetric { id, unit: unit.to_owned(), direction: direction.map(str::to_owned) });
+        let insert = insert.bind(subject).bind(variable.to_owned()).bind(key.to_owned()).bind(now.unit.clone());
+        let insert = insert.bind(now.direction).bind(now.min_effect).bind(now.limit).bind(now.is_ignored);
+        let id: i64 = insert.fetch_scalar(connection).await?;
+        self.metrics.insert(name, (id, now));
         Ok(id)
     }
 
@@ -147,6 +155,11 @@ impl Known {
         Ok(id)
     }
 
+    /// The node that has a name from now on.
+    pub(crate) fn set_node(&mut self, system: &str, name: &str, id: i64) {
+        self.nodes.insert((system.to_owned(), name.to_owned()), id);
+    }
+
     /// A node as its scheduler describes it.
     pub(crate) async fn described_node(
         &mut self,
@@ -156,9 +169,20 @@ impl Known {
         at: Timestamp,
     ) -> Result<i64, Error> {
         let id = upsert_node(connection, (system, name, uid), place, at).await?;
-        self.nodes.insert((system.to_owned(), name.to_owned()), id);
+        self.set_node(system, name, id);
         Ok(id)
     }
+}
+
+fn described(row: &Row) -> Result<Described, Error> {
+    let direction = row.try_get::<Option<&str>>("direction")?.map(|_| decode::word::<Direction>(row, "direction")).transpose()?;
+    Ok(Described {
+        unit: row.try_get("unit")?,
+        direction: direction.map(Direction::as_str),
+        min_effect: row.try_get("min_effect")?,
+        limit: row.try_get("step_limit")?,
+        is_ignored: row.try_get("is_ignored")?,
+    })
 }
 
 async fn upsert_node(

@@ -6,13 +6,14 @@
 //! ```
 //! `results rebuild` goes the same way with what is stored, so it comes to the same rows.
 
-mod alias;
+mod described;
 mod figure;
 mod known;
 mod night;
 mod verdicts;
 
-pub(crate) use alias::Aliases;
+pub(crate) use described::write_nodes;
+use known::Described;
 pub(crate) use known::Known;
 pub(crate) use verdicts::{forget, forget_all};
 
@@ -23,7 +24,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     result::{About, Counting, Purpose},
-    rules::perf::Measurement,
+    rules::perf::{Direction, Measurement},
 };
 use muster_text::time::Timestamp;
 use night::{NightFigure, Run};
@@ -207,7 +208,14 @@ async fn figures(
     let subject = known.subject(connection, attempt.name).await?;
     let names: Vec<&str> = attempt.nodes.iter().map(|(name, _)| *name).collect();
     for figure in figure::of_run(attempt.measurements, &names) {
-        let metric = known.metric(connection, subject, (figure.variable, figure.key), (figure.unit, figure.direction)).await?;
+        let now = Described {
+            unit: figure.unit.to_owned(),
+            direction: figure.direction.map(Direction::as_str),
+            min_effect: about.night.min_effect,
+            limit: about.night.limit,
+            is_ignored: about.night.ignore.iter().any(|name| name == figure.variable),
+        };
+        let metric = known.metric(connection, subject, (figure.variable, figure.key), now).await?;
         let basis = known.basis(connection, [figure.unit, &about.check_hash, &about.manifest_hash]).await?;
         let row = FigureRow { metric, night, case, repeat: attempt.repeat(), value: figure.value, basis, node: 0, purpose };
         if purpose == Purpose::Run {

@@ -299,3 +299,24 @@ async fn a_night_of_23_hours_is_one_and_the_hour_that_is_shown_twice_is_in_one_n
                   ORDER BY 1";
     assert_eq!(rows(&path, nights).await, ["20540 23h Europe/London", "20750 25h Europe/London"]);
 }
+
+#[tokio::test]
+async fn a_node_that_was_known_by_its_name_is_the_machine_that_is_described_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let first = begin(&store, "a", 20_000, Counting::Last).await;
+    store.finished(&first, &measured(1, 1, Outcome::Pass, 5.0)).await.unwrap();
+    for (number, class) in [(20_001, "a100"), (20_002, "a100"), (20_003, "h100")] {
+        let session = begin(&store, &format!("s{number}"), number, Counting::Last).await;
+        let mut seen = seen(at(number, 13), "one", &[("kernel", "6.1")]);
+        seen.nodes[0].class = class.to_owned();
+        store.seen(&session, seen).await.unwrap();
+        store.finished(&session, &measured(1, 1, Outcome::Pass, 5.0)).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let nodes = "SELECT n.name || ' ' || n.uid || ' ' || n.class || ' ' || (n.last_seen / 86400000000) || ' ' || count(*) FROM node n \
+                 JOIN node_figure f ON f.node = n.id GROUP BY n.id, n.name, n.uid, n.class, n.last_seen";
+    assert_eq!(rows(&path, nodes).await, ["gpu-07 one h100 20004 4"]);
+    assert_eq!(rows(&path, "SELECT key || ' ' || value FROM node_fact").await, ["kernel 6.1"]);
+}

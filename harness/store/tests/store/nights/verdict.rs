@@ -1,9 +1,18 @@
 //! What the verdict of a night is made of, from rows as sessions leave them.
 
-use crate::support::{database, execute};
-use muster_core::rules::perf::Direction;
-use muster_judge::night::{AnnotationKind, Night, Plan, SegmentKey, Value};
-use muster_store::{NightProgress, Reader, Store, StoredNights};
+use crate::support::{about, database, execute, measurement, owner, result, session};
+use muster_core::{
+    night::{FigureRules, NightRules},
+    result::{About, CaseResult, Outcome, Quarantine, Session},
+    rules::perf::Direction,
+};
+use muster_judge::{
+    night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, SegmentKey, Turn, Value},
+    stats::{shift::Shift, trend::Shape},
+};
+use muster_store::{Annotation, Judged, Kind, NightProgress, Reader, Store, StoredNights, Upkeep};
+use muster_text::time::{Date, Timestamp};
+use std::collections::HashMap;
 
 const ROWS: &str = "
 INSERT INTO night VALUES ('eidf', 99, 0, 1, 'UTC', 'ended'), ('eidf', 100, 0, 1, 'UTC', 'running'), ('other', 90, 0, 1, 'UTC', 'ended');
@@ -27,8 +36,19 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
     execute(&path, ROWS).await;
     let reader = Reader::open(&path).await.unwrap();
 
-    let stored = |system: &str, first, last| StoredNights { system: system.into(), first: Night(first), last: Night(last) };
-    assert_eq!(reader.nights().await.unwrap(), [stored("eidf", 99, 100), stored("other", 90, 90)]);
+    let stored = |system: &str, first, last, future: Option<i32>| StoredNights {
+        system: system.into(),
+        first: Night(first),
+        last: Night(last),
+        future: future.map(Night),
+    };
+    let now = Timestamp(0);
+    assert_eq!(reader.nights(now).await.unwrap(), [stored("eidf", 99, 100, None), stored("other", 90, 90, None)]);
+    // A session whose clock is minutes ahead is in a night like others; one of tomorrow decides nothing, nor does a system of tomorrow.
+    let ahead = "UPDATE night SET begins = 240000000 WHERE night = 100; INSERT INTO night VALUES
+        ('eidf', 101, 400000000, 500000000, 'UTC', 'ended'), ('tomorrow', 101, 400000000, 500000000, 'UTC', 'ended');";
+    execute(&path, ahead).await;
+    assert_eq!(reader.nights(now).await.unwrap(), [stored("eidf", 99, 100, Some(101)), stored("other", 90, 90, None)]);
     let running = NightProgress { is_running: true, ended: 0, cases: 0 };
     assert_eq!(reader.night_progress("eidf", Night(100)).await.unwrap(), running);
     assert_eq!(reader.night_progress("eidf", Night(99)).await.unwrap(), NightProgress::default());
@@ -59,4 +79,161 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
     // A night without a plan: nobody knows what was to run.
     let system = reader.night_system("eidf", Night(60), Night(99)).await.unwrap();
     assert!(system.metrics.iter().all(|metric| metric.plan == Plan::Unknown));
+}
+
+/// Runs a case in a night.
+async fn run(store: &Store, night: i64, case: CaseResult) {
+    let night = NightRules::default().night_of(Timestamp(night * 86_400_000_000 + 50_000_000_000));
+    let session = Session { night: Some(night.date), ..session(&format!("s{}", night.date), night.begins.0) };
+    store.begin(&session, &owner(1)).await.unwrap();
+    store.plan(&session.id, &night, vec![case.name.clone()]).await.unwrap();
+    store.finished(&session.id, &case).await.unwrap();
+    store.end(&session.id, &owner(1), night.ends, false).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_a_check_says_of_its_nights_is_said_of_its_metrics_until_it_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let case = |night: FigureRules| {
+        let measurements = vec![measurement("flops", 1.5), measurement("warmup", 2.5)];
+        CaseResult { about: About { night, ..about() }, measurements, ..result(1, 1, Outcome::Pass) }
+    };
+    let system = result(1, 1, Outcome::Pass).name.system;
+    let rules = FigureRules { min_effect: Some(0.05), limit: Some(0.5), ignore: vec!["warmup".into()] };
+    run(&store, 20_000, case(rules)).await;
+    let reader = Reader::open(&path).await.unwrap();
+    let night = Night(20_000);
+    let of = |system: muster_judge::night::System| {
+        let said = system.metrics.into_iter().map(|metric| (metric.name.variable, metric.min_effect, metric.limit));
+        said.collect::<Vec<_>>()
+    };
+    let read = of(reader.night_system(&system, night, night).await.unwrap());
+    assert_eq!(read, [("flops".to_owned(), Some(0.05), Some(0.5))]);
+    // A later session of the same writer and one of another know what was said.
+    run(&store, 20_001, case(FigureRules { limit: Some(0.5), ..FigureRules::default() })).await;
+    store.close().await.unwrap();
+    let read = of(reader.night_system(&system, night, night).await.unwrap());
+    assert_eq!(read, [("flops".to_owned(), None, Some(0.5)), ("warmup".to_owned(), None, Some(0.5))]);
+    let store = Store::open(&path).await.unwrap();
+    run(&store, 20_002, case(FigureRules::default())).await;
+    store.close().await.unwrap();
+    let read = of(reader.night_system(&system, night, night).await.unwrap());
+    assert_eq!(read, [("flops".to_owned(), None, None), ("warmup".to_owned(), None, None)]);
+}
+
+#[tokio::test]
+async fn the_metrics_of_a_case_are_in_quarantine_if_it_was_in_the_last_night() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let quarantine = Quarantine { reason: "OPS-7".into(), until: Date::parse("2030-01-01").unwrap() };
+    let case = CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(1, 1, Outcome::Pass) };
+    run(&store, 20_000, CaseResult { quarantine: Some(quarantine), ..case.clone() }).await;
+    run(&store, 20_002, case.clone()).await;
+    store.close().await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    for (night, expected) in [(20_000, true), (20_001, true), (20_002, false)] {
+        let system = reader.night_system(&case.name.system, Night(19_000), Night(night)).await.unwrap();
+        let found: Vec<_> = system.metrics.iter().map(|metric| metric.is_quarantined).collect();
+        assert_eq!(found, [expected], "{night}");
+    }
+    // Also under the name that it has by now.
+    let rename =
+        format!("INSERT INTO alias VALUES ('{}', 'renamed', 'me', 0); UPDATE subject SET name = 'renamed';", case.name.display);
+    execute(&path, Box::leak(rename.into_boxed_str())).await;
+    let system = reader.night_system(&case.name.system, Night(19_000), Night(20_000)).await.unwrap();
+    assert!(system.metrics[0].is_quarantined);
+}
+
+/// What a night has found, with all that a change may have.
+fn change(metric: i64, opened: i32, state: ChangeState) -> Change {
+    let night = |back: i32| Night(opened - back);
+    Change {
+        id: ChangeId { metric, opened: night(0) },
+        since: night(2),
+        since_interval: (night(3), night(1)),
+        turn: Turn::Worse,
+        before: 100.0,
+        after: 95.5,
+        effect: Some(Shift { estimate: -0.045, low: -0.06, high: -0.03 }),
+        evidence: 4.1e4,
+        tempering: 0.75,
+        needed_alone: 2400.0,
+        shape: Some(Shape::Step),
+        state,
+    }
+}
+
+#[tokio::test]
+async fn changes_are_kept_until_history_below_them_is_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let case = CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(1, 1, Outcome::Pass) };
+    for night in [20_000, 20_001, 20_004] {
+        run(&store, night, case.clone()).await;
+    }
+    store.close().await.unwrap();
+    let system = case.name.system.as_str();
+    let reader = Reader::open(&path).await.unwrap();
+    let metric = reader.night_system(system, Night(19_000), Night(20_004)).await.unwrap().metrics[0].id;
+    let judged = reader.judged(system).await.unwrap();
+    assert_eq!(judged.until, None);
+
+    let mut upkeep = Upkeep::open(path.clone()).await.unwrap();
+    let tonight = (Night(20_004), Night(20_004));
+    let looked = reader.judged_system(system, tonight, &HashMap::new(), judged).await.unwrap();
+    let open = change(metric, 20_001, ChangeState::Open);
+    let bare = Change { effect: None, shape: None, ..change(metric, 20_004, ChangeState::Open) };
+    assert!(upkeep.keep_changes(judged, Night(20_004), &[open.clone(), bare.clone()], &looked).await.unwrap());
+    // Whoever has read an older history stores nothing.
+    let outdated = Judged { revision: judged.revision - 1, ..judged };
+    assert!(!upkeep.keep_changes(outdated, Night(20_005), &[], &looked).await.unwrap());
+    let of = async |before: i32| reader.changes_before(system, Night(before)).await.unwrap().remove(&metric).unwrap_or_default();
+    assert_eq!(reader.judged(system).await.unwrap().until, Some(Night(20_004)));
+    assert_eq!(of(20_005).await, [open.clone(), bare.clone()]);
+    assert_eq!(of(20_004).await, [open.clone()]);
+    let worse = async |night: i32| {
+        let levels = reader.worse_levels(&case.name, Night(night)).await.unwrap();
+        levels.iter().map(|change| change.id.opened.0).collect::<Vec<_>>()
+    };
+    assert_eq!((worse(20_004).await, worse(20_001).await, worse(19_998).await), (vec![20_004, 20_001], vec![20_001], vec![]));
+
+    // What became of a change takes the place of what was known, and is known from its night on.
+    let recovered = ChangeState::Recovered { since: Night(20_002), found: Night(20_004) };
+    let recovered = Change { state: recovered, ..open.clone() };
+    let judged = reader.judged(system).await.unwrap();
+    assert!(upkeep.keep_changes(judged, Night(20_004), std::slice::from_ref(&recovered), &looked).await.unwrap());
+    assert_eq!(of(20_005).await, [recovered.clone(), bare]);
+    assert_eq!(of(20_004).await, [open.clone()]);
+    assert_eq!((worse(20_004).await, worse(20_003).await), (vec![20_004], vec![20_004, 20_001]));
+
+    // An annotation has the nights from its first one on judged again.
+    let maintenance = Annotation {
+        kind: Kind::Maintenance,
+        system: Some(system.to_owned()),
+        partition: None,
+        environ: None,
+        name: None,
+        variable: None,
+        node: None,
+        session: None,
+        from: Date::of_days(20_004),
+        until: None,
+        author: "me".into(),
+        reason: "cables".into(),
+        link: None,
+        created: Timestamp(0),
+    };
+    upkeep.annotate(&maintenance).await.unwrap();
+    let again = reader.judged(system).await.unwrap();
+    assert_eq!((again.until, again.revision), (Some(Night(20_003)), judged.revision + 1));
+    assert_eq!(of(20_005).await, [open]);
+    assert!(!upkeep.keep_changes(judged, Night(20_004), &[], &looked).await.unwrap());
+    upkeep.rebuild(|_| NightRules::default()).await.unwrap();
+    assert_eq!(reader.judged(system).await.unwrap().until, None);
+    assert_eq!(of(20_005).await, []);
+    upkeep.close().await.unwrap();
 }

@@ -7,11 +7,15 @@ use crate::{
     wiring::asked::Asked,
 };
 use anyhow::ensure;
-use muster_core::query::{
-    causes::{self, Cause, Since},
-    figures::NightNumber,
-    spec::Selection,
+use muster_core::{
+    query::{
+        causes::{self, Cause, Level, Since},
+        figures::NightNumber,
+        spec::Selection,
+    },
+    result::{Failure, Outcome},
 };
+use muster_judge::night::Night;
 use muster_report::causes::{NightOfCauses, json, report};
 use muster_session::runtime;
 use muster_store::{Occurrence, Reader};
@@ -65,6 +69,7 @@ async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Re
         nights = self::nights(reader, cause, (NightNumber::MIN, night)).await?;
         since = since_of(&nights, night);
     }
+    since.level = level(reader, cause, night).await?.filter(|level| since.first_bad.is_none_or(|bad| level.since <= bad));
     if let Some((good, bad)) = compared(&nights, &since) {
         let (before, after) = (reader.facts(good, bad).await?, reader.facts(bad, bad).await?);
         since.changed = causes::changed(&before, &after);
@@ -91,8 +96,29 @@ fn since_of(nights: &Nights, night: NightNumber) -> Since<NightNumber> {
     causes::since(failed, earlier)
 }
 
-/// A good and a bad run of one case: what differs between two cases says nothing.
+/// Since when a figure of the cases that are too slow is at a worse level, as `muster night` has found it: that may be long before one
+/// misses its reference.
+async fn level(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Result<Option<Level<NightNumber>>> {
+    let slow = cause.failures.iter().filter(|failure| failure.outcome == Outcome::Fail(Failure::Performance));
+    let at = Night(i32::try_from(night)?);
+    for failure in slow.take(CASES) {
+        if let Some(change) = reader.worse_levels(&failure.name, at).await?.first() {
+            let (low, high) = change.since_interval;
+            let interval = (low.0.into(), high.0.into());
+            return Ok(Some(Level { change: change.id.to_string(), since: change.since.0.into(), interval }));
+        }
+    }
+    Ok(None)
+}
+
+/// A good and a bad run of one case, or one before and one after the change of its level: what differs between two cases says nothing.
 fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(&'a Occurrence, &'a Occurrence)> {
+    if let Some(Level { interval: (low, high), .. }) = since.level {
+        return nights.range(high..).flat_map(|(_, all)| all).find_map(|(case, after)| {
+            let before = nights.range(..low).rev().flat_map(|(_, all)| all).find(|(other, _)| other == case);
+            before.map(|(_, before)| (before, after))
+        });
+    }
     let (good, bad) = (since.last_good?, since.first_bad?);
     nights.get(&bad)?.iter().filter(|(_, one)| !one.is_fine).find_map(|(case, bad)| {
         let mut before = nights.range(..=good).rev().flat_map(|(_, all)| all);

@@ -1,0 +1,98 @@
+//! The nodes that schedulers describe: rows of `node` and `node_fact`, written where they differ from what is there. Of a cluster of
+//! thousands of nodes few change from one session to the next.
+
+use crate::{
+    sql::{Connection, query},
+    write::{history::Known, message::Seen},
+};
+use muster_core::job::scheduler::NodeSeen;
+use muster_text::time::Timestamp;
+use sqlx::Error;
+use std::collections::{BTreeMap, HashMap};
+
+/// So many numbers are in one statement.
+const IN_LIST: usize = 500;
+
+/// A node as it is stored.
+struct Stored {
+    id: i64,
+    class: String,
+    facts: BTreeMap<String, String>,
+}
+
+/// Writes down what a session was told.
+pub(crate) async fn write_nodes(connection: &mut Connection, known: &mut Known, system: &str, seen: &Seen) -> Result<(), Error> {
+    if seen.nodes.is_empty() {
+        return Ok(());
+    }
+    let stored = stored(connection, system).await?;
+    let mut same = Vec::new();
+    for NodeSeen { name, uid, class, facts } in &seen.nodes {
+        let before = stored.get(&(name.clone(), uid.clone()));
+        let id = match before.filter(|before| before.class == *class) {
+            Some(before) => {
+                same.push(before.id);
+                known.set_node(system, name, before.id);
+                before.id
+            }
+            None => {
+                // One that was known by its name alone is this machine.
+                if before.is_none()
+                    && let Some(nameless) = stored.get(&(name.clone(), String::new()))
+                {
+                    let name_it = query("UPDATE node SET uid = $2 WHERE id = $1").bind(nameless.id).bind(uid.clone());
+                    name_it.execute(connection).await?;
+                }
+                known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?
+            }
+        };
+        let none = BTreeMap::new();
+        let before = before.map_or(&none, |before| &before.facts);
+        write_facts(connection, id, (before, facts), seen.at).await?;
+    }
+    for ids in same.chunks(IN_LIST) {
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let text = format!("UPDATE node SET last_seen = $1 WHERE last_seen < $1 AND id IN ({})", ids.join(", "));
+        query(sqlx::AssertSqlSafe(text)).bind(seen.at.0).execute(connection).await?;
+    }
+    Ok(())
+}
+
+/// The nodes of a system, by name and uid, with the facts that hold.
+async fn stored(connection: &mut Connection, system: &str) -> Result<HashMap<(String, String), Stored>, Error> {
+    let mut facts: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
+    let holding =
+        "SELECT f.node, f.key, f.value FROM node n JOIN node_fact f ON f.node = n.id WHERE n.system = $1 AND f.until IS NULL";
+    for row in query(holding).bind(system.to_owned()).fetch_all(connection).await? {
+        facts.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?, row.try_get(2)?);
+    }
+    let mut nodes = HashMap::new();
+    let all = query("SELECT id, name, uid, class FROM node WHERE system = $1").bind(system.to_owned());
+    for row in all.fetch_all(connection).await? {
+        let id: i64 = row.try_get(0)?;
+        let node = Stored { id, class: row.try_get(3)?, facts: facts.remove(&id).unwrap_or_default() };
+        nodes.insert((row.try_get(1)?, row.try_get(2)?), node);
+    }
+    Ok(nodes)
+}
+
+/// Writes down what has changed of a node.
+async fn write_facts(
+    connection: &mut Connection,
+    node: i64,
+    (before, now): (&BTreeMap<String, String>, &BTreeMap<String, String>),
+    at: Timestamp,
+) -> Result<(), Error> {
+    for key in before.iter().filter(|(key, value)| now.get(*key) != Some(*value)).map(|(key, _)| key) {
+        let end = query("UPDATE node_fact SET until = $3 WHERE node = $1 AND key = $2 AND until IS NULL");
+        end.bind(node).bind(key.clone()).bind(at.0).execute(connection).await?;
+    }
+    for (key, value) in now.iter().filter(|(key, value)| before.get(*key) != Some(*value)) {
+        let insert = query(
+            "INSERT INTO node_fact (node, key, from_time, value) VALUES ($1, $2, $3, $4) \
+             ON CONFLICT (node, key, from_time) DO UPDATE SET value = excluded.value, until = NULL",
+        );
+        insert.bind(node).bind(key.clone()).bind(at.0).bind(value.clone()).execute(connection).await?;
+    }
+    Ok(())
+}
