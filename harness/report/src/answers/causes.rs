@@ -82,7 +82,7 @@ fn block(cause: &Cause, since: &Since<NightNumber>, all: bool, screen: &Screen) 
     }
     if let Some(Level { change, since, interval: (low, high) }) = &since.level {
         let between = if low == high { String::new() } else { format!(" ({} to {})", date(*low), date(*high)) };
-        let _ = writeln!(text, "  a figure is worse since the night of {}{between}: {change}", date(*since));
+        let _ = writeln!(text, "  a figure is worse since {}{between}: {change}", date(*since));
     }
     text += &changes(since);
     let shown = if all { cause.failures.len() } else { NAMED };
