@@ -28,23 +28,19 @@ pub(crate) async fn write_nodes(connection: &mut Connection, known: &mut Known, 
     let stored = stored(connection, system).await?;
     let mut same = Vec::new();
     for NodeSeen { name, uid, class, facts } in &seen.nodes {
-        let before = stored.get(&(name.clone(), uid.clone()));
-        let id = match before.filter(|before| before.class == *class) {
-            Some(before) => {
-                same.push(before.id);
-                known.set_node(system, name, before.id);
-                before.id
-            }
-            None => {
-                // One that was known by its name alone is this machine.
-                if before.is_none()
-                    && let Some(nameless) = stored.get(&(name.clone(), String::new()))
-                {
-                    let name_it = query("UPDATE node SET uid = $2 WHERE id = $1").bind(nameless.id).bind(uid.clone());
-                    name_it.execute(connection).await?;
-                }
-                known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?
-            }
+        let same_uid = stored.get(&(name.clone(), uid.clone()));
+        // One that was known by its name alone is this machine.
+        let before = same_uid.or_else(|| stored.get(&(name.clone(), String::new())));
+        if let (Some(before), None) = (before, same_uid) {
+            let update = query("UPDATE node SET uid = $2 WHERE id = $1").bind(before.id).bind(uid.clone());
+            update.execute(connection).await?;
+        }
+        let id = if let Some(before) = before.filter(|before| before.class == *class) {
+            same.push(before.id);
+            known.set_node(system, name, before.id);
+            before.id
+        } else {
+            known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?
         };
         let none = BTreeMap::new();
         let before = before.map_or(&none, |before| &before.facts);
