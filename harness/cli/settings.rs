@@ -132,6 +132,8 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("retries-threshold", cli.rounds.retries_threshold.to_string()),
         ("reruns", cli.rounds.reruns.to_string()),
         ("duration", or_dash(cli.rounds.duration.map(format_duration))),
+        ("max-cost", or_dash(cli.rounds.max_cost.map(|amount| amount.to_string()))),
+        ("max-cost-unknown", cli.rounds.max_cost_unknown.clone()),
         ("repeat", or_dash(cli.rounds.repeat.map(|count| count.to_string()))),
         ("distribute", or_dash(cli.rounds.distribute.clone())),
         ("exec-order", or_dash(cli.rounds.exec_order.map(|order| word(&order)))),

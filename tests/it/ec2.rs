@@ -61,3 +61,36 @@ fn a_dry_run_shows_the_request_and_the_script() {
         assert!(shown.stdout.contains(part), "{part}: {}", shown.stdout);
     }
 }
+
+/// A site with a price, and cases that need so many instances.
+fn priced(args: &[&str]) -> Ended {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("site.yaml", &SITE.replace("tags: ", "price_per_hour: { c7i.large: 0.1 }, currency: EUR, tags: "));
+    sandbox.muster(&[&["-c", "check.yaml", "-C", "site.yaml", "--system", "aws"], args].concat())
+}
+
+#[test]
+fn a_run_that_may_cost_too_much_launches_nothing() {
+    // Two instances for 75 minutes: 0.25.
+    let fits = priced(&["--dry-run", "--max-cost", "0.25"]);
+    assert_eq!(fits.code, Some(0), "{}", fits.stderr);
+    assert_snapshot!(fits.stderr, @"at most this run uses 2.50 instance-hours, 0.2500 EUR");
+    for args in [&["-r", "--max-cost=0.24"], &["--dry-run", "--max-cost=0.24"]] {
+        let refused = priced(args);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("error: this run may cost up to 0.2500 EUR, more than --max-cost=0.2400"));
+    }
+    let retried = priced(&["-r", "--max-cost=0.5", "--max-retries=2"]);
+    assert_eq!(retried.code, Some(2), "{}", retried.stderr);
+    assert_snapshot!(retried.stderr, @"");
+    let endless = priced(&["-r", "--max-cost=5", "--duration=1h"]);
+    assert!(endless.stderr.contains("--max-cost cannot say what --duration costs"), "{}", endless.stderr);
+    let unknown = muster(&["--system", "aws", "--dry-run", "--max-cost", "100"]);
+    assert_eq!(unknown.code, Some(2));
+    assert_snapshot!(unknown.stderr, @"");
+    let allowed = muster(&["--system", "aws", "--dry-run", "--max-cost", "100", "--max-cost-unknown=allow"]);
+    assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
+    assert_snapshot!(allowed.stderr, @"");
+    let free = muster(&["--system", "local", "-l", "--max-cost", "0"]);
+    assert_eq!(free.code, Some(0), "{}", free.stderr);
+}

@@ -6,7 +6,10 @@ use muster_check::selection::{
     adjust::SchedOption,
     order::{Order, Shard},
 };
-use muster_core::decisions::rounds::{Policy, Threshold};
+use muster_core::decisions::{
+    budget::{Budget, UnknownPrice},
+    rounds::{Policy, Threshold},
+};
 use muster_text::time::parse_duration;
 use std::{path::PathBuf, time::Duration};
 
@@ -28,6 +31,12 @@ pub struct Rounds {
     /// Run everything again until this time has passed, as in 1h30m; every failure counts
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Rounds")]
     pub duration: Option<Duration>,
+    /// Launch nothing if the run may cost more than this, at the prices of the site file and with every attempt that may follow
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, help_heading = "Rounds")]
+    pub max_cost: Option<f64>,
+    /// What becomes of a run with --max-cost when a price is unknown
+    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = ["refuse", "allow"], help_heading = "Rounds")]
+    pub max_cost_unknown: String,
     /// Make N copies of every case, which run side by side and have one history
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Rounds")]
     pub repeat: Option<u32>,
@@ -111,6 +120,12 @@ impl Rounds {
         flags.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned())
     }
 
+    /// `--max-cost`
+    pub fn budget(&self) -> Option<Budget> {
+        let unknown = if self.max_cost_unknown == "allow" { UnknownPrice::Allow } else { UnknownPrice::Refuse };
+        self.max_cost.map(|most| Budget { most, unknown })
+    }
+
     /// What makes cases run again.
     ///
     /// # Errors
@@ -132,6 +147,9 @@ impl Rounds {
         if let Some((flag, _)) = others.iter().find(|(_, is_given)| self.resume && *is_given) {
             bail!("--resume finishes an interrupted session of the same cases, or starts one: leave {flag} out");
         }
+        if self.max_cost.is_some() && self.duration.is_some() {
+            bail!("--max-cost cannot say what --duration costs: give --reruns, which has an end");
+        }
         if self.failed && self.restore_session.is_none() {
             bail!("--failed needs an earlier session: say which with --restore-session");
         }
@@ -144,6 +162,11 @@ impl Rounds {
             (None, times) => Policy::Rerun { times },
         })
     }
+}
+
+fn amount(text: &str) -> Result<f64, String> {
+    let amount = text.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| format!("`{text}` is not an amount: write a number, as in 12.50"))
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

@@ -11,7 +11,8 @@
 //! probe       what `muster doctor` asks and finds
 //! judge       Stdout, Rules -> Judgement
 //! query       questions to stored results, and what answers are made of
-//! decisions   limits, retries, dependencies, takeover, exit code
+//! usage       what jobs use of instances that are paid by time, and what it costs
+//! decisions   limits, retries, dependencies, takeover, budget, exit code
 //! ```
 
 pub mod case;
@@ -28,3 +29,4 @@ pub mod query;
 pub mod result;
 pub mod rules;
 pub mod secret;
+pub mod usage;

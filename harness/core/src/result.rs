@@ -13,6 +13,7 @@ use crate::{
     night::FigureRules,
     rules::perf::Measurement,
     secret::Secrets,
+    usage::Usage,
 };
 use muster_text::{
     time::{Date, Timestamp},
@@ -240,6 +241,9 @@ pub struct CaseResult {
     /// Why it ran.
     #[serde(default)]
     pub purpose: Purpose,
+    /// The instances that it has used, where they are paid by time. What is kept of a failure counts until the case has ended.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// The end of a log that is kept with a result.

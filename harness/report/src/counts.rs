@@ -7,6 +7,7 @@ use muster_core::{
         rounds,
     },
     result::{CaseResult, Counting, Grade, Outcome, Session},
+    usage::Total,
 };
 use serde::Serialize;
 use std::{
@@ -61,6 +62,13 @@ impl<'a> Results<'a> {
     /// The attempts that count, sorted.
     pub fn counting(&self) -> &[&'a CaseResult] {
         &self.counting
+    }
+
+    /// What all attempts have used.
+    pub fn usage(&self) -> Total {
+        let mut total = Total::of(self.cases.iter().map(|case| &case.usage));
+        total.merge(&self.dropped.usage);
+        total
     }
 
     /// How many cases ended how.

@@ -5,7 +5,7 @@ use crate::{
     commands::session::plan::{self, Plan, Purpose},
     inputs::selection::{self, Depth},
     terminal::Terminal,
-    wiring::{Connections, patience, plans},
+    wiring::{Connections, budget, patience, plans},
 };
 use anyhow::Context;
 use muster_check::cases::test_case::{LaunchFacts, Rendered, TestCase};
@@ -73,7 +73,9 @@ pub fn dry_run(cli: &Cli, how: DryRun, terminal: Terminal) -> anyhow::Result<u8>
     if unknown > 0 {
         terminal.note(&format!("the server gave no answer for {unknown} of {} case(s)", selection.cases.len()));
     }
-    let has_mistakes = !mistakes.is_empty() || refused + unknown > 0;
+    let Plan { adjustments, policy, .. } = &plan;
+    let is_too_much = budget::is_exceeded(cli.rounds.budget(), &selection.cases, adjustments, *policy, terminal)?;
+    let has_mistakes = !mistakes.is_empty() || refused + unknown > 0 || is_too_much;
     Ok(if has_mistakes {
         EXIT_USAGE
     } else if !plan.restored.is_empty() {

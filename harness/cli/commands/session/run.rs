@@ -21,7 +21,7 @@ use crate::{
     },
     settings,
     terminal::Terminal,
-    wiring::{self, plans},
+    wiring::{self, budget, plans},
 };
 use anyhow::Context;
 use muster_core::{
@@ -84,6 +84,10 @@ fn within(
     let Some(plan) = plan::plan(cli, selection, Purpose::Run(early), &begun.id, runtime, terminal)? else { return Ok(0) };
     let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint, quarantine } = plan;
     begun.selection = fingerprint.unwrap_or_default();
+    if budget::is_exceeded(cli.rounds.budget(), &cases, &adjustments, policy, terminal)? {
+        terminal.note("nothing was launched");
+        return Ok(EXIT_USAGE);
+    }
     let resumed = if cli.rounds.resume { resume::resume(cli, &begun, runtime, early, terminal)? } else { Resumed::Nothing };
     if let Resumed::Finished(code) = resumed {
         return Ok(code);

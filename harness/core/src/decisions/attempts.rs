@@ -7,6 +7,7 @@
 use crate::{
     case::CaseName,
     result::{CaseResult, Counting, Outcome},
+    usage::Total,
 };
 use std::{
     borrow::Borrow,
@@ -32,7 +33,7 @@ pub struct Attempts {
 }
 
 /// The attempts that are only counted.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Dropped {
     /// How many attempts ended how, by the outcome as text; `true`: in quarantine.
     outcomes: BTreeMap<(String, bool), (Outcome, u32)>,
@@ -40,6 +41,7 @@ pub struct Dropped {
     pub figures: usize,
     /// What they took in all.
     pub time: Duration,
+    pub usage: Total,
 }
 
 /// A result, found by the name of its case.
@@ -171,6 +173,7 @@ impl Dropped {
         self.attempts += 1;
         self.figures += result.measurements.len();
         self.time += result.times.total();
+        self.usage.add(&result.usage);
     }
 }
 

@@ -35,6 +35,7 @@ use crate::{
     },
     probe::{Probe, Probed, named},
     secret::Secrets,
+    usage::Usage,
 };
 use futures_core::Stream;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp, words};
@@ -151,6 +152,18 @@ pub trait Scheduler: Send + Sync {
     /// never answered; returns when they are verified stopped or absent. What is already gone is fine. What cannot be
     /// removed is named in the answer, with the command that removes it.
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers>;
+
+    /// The instances that a job has used, as this process has seen it. Asked once, after the last `cleanup` of it: what is kept counts
+    /// until then. Empty: nothing here is paid by time.
+    fn usage(&self, _job: &Job) -> Usage {
+        Usage::default()
+    }
+
+    /// What one attempt of a workload may use at most: from the launch until whatever is left ends by itself. Called on what the
+    /// descriptor's `planner` gives.
+    fn most_usage(&self, _workload: &Workload) -> Usage {
+        Usage::default()
+    }
 
     /// The nodes on which a copy of this workload can be pinned (`sched_options.node`), for `--distribute=STATE`. `state`: one of
     /// the descriptor's `node_states`. Called for every case: what a server has said is kept.

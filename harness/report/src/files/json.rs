@@ -21,6 +21,7 @@ use muster_core::{
     night::FigureRules,
     result::{CaseResult, Phase, Session, Times},
     rules::perf::Measurement,
+    usage::{InstanceTime, Total, Usage},
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Serialize, Serializer};
@@ -28,7 +29,7 @@ use serde_json::json;
 use std::{borrow::Cow, fmt::Write};
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
-pub const REPORT_VERSION: &str = "1.1";
+pub const REPORT_VERSION: &str = "1.2";
 
 /// The report of a session. `environment` is what is known of the machines and versions it ran on.
 pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<String, RenderError> {
@@ -140,6 +141,17 @@ struct Case<'a> {
     look: &'a [String],
     delete: &'a [String],
     leftovers: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<CaseUsage<'a>>,
+}
+
+/// The instances that a case has used.
+#[derive(Serialize)]
+struct CaseUsage<'a> {
+    instance_seconds: u64,
+    cost: Option<f64>,
+    currency: &'a str,
+    instances: &'a [InstanceTime],
 }
 
 #[derive(Serialize)]
@@ -192,7 +204,12 @@ fn case(case: &CaseResult) -> Case<'_> {
         look: &case.look,
         delete: &case.delete,
         leftovers: &case.leftovers,
+        usage: (!case.usage.is_empty()).then(|| usage(&case.usage)),
     }
+}
+
+fn usage(usage: &Usage) -> CaseUsage<'_> {
+    CaseUsage { instance_seconds: usage.seconds(), cost: usage.cost(), currency: &usage.currency, instances: &usage.instances }
 }
 
 fn exit(exit: &SectionExit) -> Value {
@@ -262,7 +279,7 @@ fn times(times: &Times) -> CaseTimes {
 
 fn totals(results: &Results<'_>) -> Value {
     let (session, counts) = (results.session, results.counts());
-    json!({
+    let mut totals = json!({
         "cases": counts.total,
         "checks": counts.checks,
         "ran": counts.ran(),
@@ -278,7 +295,12 @@ fn totals(results: &Results<'_>) -> Value {
         "figures": results.attempts().iter().map(|case| case.measurements.len()).sum::<usize>() + results.dropped().figures,
         "attempts": results.attempts().len() + results.dropped().attempts,
         "elapsed_s": session.ended.map(|ended| ended.since(session.started).as_secs_f64()),
-    })
+    });
+    let Total { seconds, cost, unpriced } = results.usage();
+    if seconds > 0 {
+        totals["usage"] = json!({ "instance_seconds": seconds, "cost": cost, "unpriced": unpriced });
+    }
+    totals
 }
 
 /// Pairs as a JSON object, in their order.

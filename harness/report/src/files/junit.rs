@@ -143,6 +143,7 @@ fn output(case: &CaseResult) -> String {
     line("identifier", case.identifier.as_ref().map_or("", |identifier| identifier.as_str()));
     line("nodes", &case.nodes.join(", "));
     line("folder", &case.folder.as_ref().map_or_else(String::new, |folder| folder.to_string_lossy().into_owned()));
+    line("usage", &if case.usage.is_empty() { String::new() } else { case.usage.to_string() });
     case.warnings.iter().for_each(|warning| line("warning", warning));
     case.look.iter().for_each(|command| line("look further", command));
     case.delete.iter().for_each(|command| line("delete what was kept", command));

@@ -7,6 +7,7 @@ use muster_core::{
     night::FigureRules,
     result::{About, CaseResult, Counting, Phase, Quarantine, Session, Times},
     rules::perf::{Bounds, Direction, Measurement},
+    usage::Usage,
 };
 use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -83,6 +84,8 @@ struct Case {
     look: Vec<String>,
     delete: Vec<String>,
     leftovers: Vec<String>,
+    #[serde(default)]
+    usage: Usage,
 }
 
 /// An outcome: `fail` and `sanity`.
@@ -219,6 +222,7 @@ fn case(case: Case) -> Result<CaseResult, String> {
         flaky: case.flaky,
         quarantine: case.quarantine,
         restored_from: case.restored_from,
+        usage: case.usage,
         ..CaseResult::default()
     })
 }

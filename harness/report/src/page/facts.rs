@@ -127,6 +127,8 @@ fn case_facts(case: &CaseResult, rerun: &str, flaky: bool) -> Value {
         "figures": case.measurements.iter().map(|one| figure(one, origins.text(one))).collect::<Vec<_>>(),
         "took": format_duration(case.times.total()),
         "took_s": case.times.total().as_secs_f64(),
+        // What it has used of instances that are paid by time.
+        "usage": (!case.usage.is_empty()).then(|| line(&case.usage.to_string())),
         "folder": case.folder.as_ref().map(|folder| line(&folder.to_string_lossy())),
         "log_tail": case.log_tail.as_deref().map(block),
         "look": lines(&case.look),
@@ -213,6 +215,8 @@ fn session(results: &Results<'_>, time: impl Fn(Timestamp) -> String) -> Json {
         "ended": session.ended.map(time),
         "took": format_duration(end.since(session.started)),
         "interrupted": session.interrupted,
+        // What all its cases have used.
+        "usage": Some(results.usage()).filter(|usage| !usage.is_empty()).map(|usage| line(&usage.to_string())),
         // Name and value.
         "extras": session.extras.iter().map(|(name, value)| [line(name), line(value)]).collect::<Vec<_>>(),
     })

@@ -78,6 +78,9 @@ pub fn block(case: &CaseResult, workdir: &Path, rerun_options: &[String], screen
         block.prose("Quarantine", &format!("until {}: {}", quarantine.until, quarantine.reason));
     }
     block.line("Duration", &format_duration(case.times.total()));
+    if !case.usage.is_empty() {
+        block.prose("Usage", &case.usage.to_string());
+    }
     block.line("Failing phase", case.phase.as_str());
     block.line("Outcome", &case.outcome.to_string());
     let reason = case.cause.as_deref().unwrap_or("no cause was given");

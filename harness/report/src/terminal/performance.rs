@@ -195,7 +195,7 @@ fn group_heading(case: &CaseResult, screen: &Screen) -> String {
     format!("{}{}{place}\n", screen.paint.apply(Tone::Strong, name), if fits { " " } else { "\n  " })
 }
 
-/// How many figures there are, and which cases have none.
+/// How many figures there are, which cases have none, and what all have used.
 fn last_lines(results: &Results<'_>, width: usize) -> String {
     let figures = results.attempts().iter().map(|case| case.measurements.len()).sum();
     let measured = results.attempts().iter().filter(|case| !case.measurements.is_empty());
@@ -209,6 +209,10 @@ fn last_lines(results: &Results<'_>, width: usize) -> String {
         let words: Vec<_> = without.iter().map(|(word, count)| format!("{count} {word}")).collect();
         let lead = format!("{} without figures", counted(without.values().sum(), "case"));
         text += &folded(&lead, &words, width.min(80));
+    }
+    let usage = results.usage();
+    if !usage.is_empty() {
+        let _ = writeln!(text, "{usage}");
     }
     text
 }

@@ -34,6 +34,10 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
         let (longest, name) = (format_duration(case.times.total()), titled(&case.name));
         let _ = writeln!(text, "the cases took {} in all; the longest {longest}: {name}", format_duration(all));
     }
+    let usage = results.usage();
+    if !usage.is_empty() {
+        let _ = writeln!(text, "the cases used {usage}");
+    }
     let dropped = results.dropped().attempts;
     if dropped > 0 {
         let _ = writeln!(text, "{} are only counted here: the results database has them", counted(dropped, "earlier attempt"));

@@ -11,3 +11,4 @@ mod sample;
 mod sanitize;
 mod terminal;
 mod tools;
+mod usage;

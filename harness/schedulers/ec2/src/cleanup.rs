@@ -132,7 +132,9 @@ impl Cleanup<'_> {
         let listed = self.region.listed(&self.job.session).await;
         let listed = listed.map_err(|error| failure::of_running(error, "look for the instances"))?;
         let seen = Arc::clone(&self.tracked.sight().borrow());
-        Ok(Arc::new(Sight { instances: of_job(&self.tracked, &listed), ..(*seen).clone() }))
+        let instances = of_job(&self.tracked, &listed);
+        self.region.used.saw(self.job.id(), &instances, self.region.now());
+        Ok(Arc::new(Sight { instances, ..(*seen).clone() }))
     }
 
     /// Ends all instances that are not kept, and waits until EC2 says so.

@@ -17,11 +17,9 @@ use muster_core::{
         inventory::{Found, Inventory, JobId, Kept, Scope},
         scheduler::Job,
     },
+    usage::Prices,
 };
-use muster_text::{
-    Value,
-    time::{Timestamp, format_duration},
-};
+use muster_text::time::{Timestamp, format_duration};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -36,7 +34,7 @@ const SKEW: Duration = Duration::from_mins(10);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Spot {
     buckets: BTreeSet<Bucket>,
-    prices: BTreeMap<String, f64>,
+    prices: Prices,
 }
 
 /// All that is left of one attempt.
@@ -59,7 +57,8 @@ pub(crate) fn places(scope: &Scope) -> BTreeMap<Place, Spot> {
         let place = Place { region: read.region.0, endpoint_url: read.endpoint_url.map(|address| address.0) };
         let spot = places.entry(place).or_default();
         spot.buckets.insert(read.bucket);
-        spot.prices.extend(prices(options));
+        spot.prices.currency = read.prices.currency;
+        spot.prices.per_hour.extend(read.prices.per_hour);
     }
     for handle in scope.jobs.iter().filter_map(|job| Handle::of(job).ok()) {
         places.entry(handle.place.clone()).or_default().buckets.insert(handle.bucket.clone());
@@ -70,11 +69,6 @@ pub(crate) fn places(scope: &Scope) -> BTreeMap<Place, Spot> {
 /// The place of one job.
 pub(crate) fn place_of(handle: &Handle) -> Spot {
     Spot { buckets: BTreeSet::from([handle.bucket.clone()]), ..Spot::default() }
-}
-
-fn prices(options: &Value) -> impl Iterator<Item = (String, f64)> {
-    let prices = options.get("price_per_hour").and_then(Value::as_object).into_iter().flatten();
-    prices.filter_map(|(name, price)| Some((name.clone(), price.as_f64()?)))
 }
 
 /// Looks at one place. `stored`: the jobs that the database knows.
@@ -185,14 +179,14 @@ impl Left {
         format!("{} in {}", parts.join(", "), place.region)
     }
 
-    /// What its instances have cost so far: hours, and money where the site says what an hour costs.
-    fn cost(&self, prices: &BTreeMap<String, f64>, now: Timestamp) -> Option<String> {
-        let hours = |one: &Instance| one.launched.map_or(0.0, |launched| now.since(launched).as_secs_f64() / 3600.0);
-        let all: f64 = self.instances.iter().map(hours).sum();
-        let price = |one: &Instance| Some(prices.get(&one.instance_type)? * hours(one));
-        let money: Option<f64> = self.instances.iter().map(price).sum();
-        let money = money.map(|money| format!(", {money:.2} at the prices of the site")).unwrap_or_default();
-        (!self.instances.is_empty()).then(|| format!("{all:.2} instance-hours so far{money}"))
+    /// What its instances have cost so far.
+    fn cost(&self, prices: &Prices, now: Timestamp) -> Option<String> {
+        let time = |one: &Instance| {
+            let seconds = one.launched.map_or(0, |launched| now.since(launched).as_secs());
+            (one.instance_type.clone(), seconds)
+        };
+        let usage = prices.usage(self.instances.iter().map(time));
+        (!usage.is_empty()).then(|| format!("so far {usage}"))
     }
 
     /// Until when it may stay: the last of its tags says.
@@ -277,6 +271,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         poll_interval: crate::plan::POLL,
         launched: left.instances.iter().filter_map(|one| one.launched).min(),
         ids: left.instances.iter().map(|one| one.id.clone()).collect(),
+        prices: spot.prices.clone(),
         volumes: Vec::new(),
         data: Vec::new(),
         staging: None,

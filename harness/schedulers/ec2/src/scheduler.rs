@@ -18,6 +18,7 @@ use muster_core::{
         },
         workload::Workload,
     },
+    usage::Usage,
 };
 use muster_stage::Stager;
 use muster_text::diagnostic::Diagnostic;
@@ -169,6 +170,15 @@ impl Scheduler for Ec2 {
 
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(async move { cleanup::clean(&self.of(job)?, job, how).await })
+    }
+
+    fn usage(&self, job: &Job) -> Usage {
+        let (Ok(handle), Ok(region)) = (Handle::of(job), self.of(job)) else { return Usage::default() };
+        handle.prices.usage(region.used.take(&job.id(), region.now()))
+    }
+
+    fn most_usage(&self, workload: &Workload) -> Usage {
+        plan::handle(workload).map(|handle| handle.most_usage()).unwrap_or_default()
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

@@ -11,6 +11,7 @@ use muster_core::{
     result::{CaseResult, Outcome, Session, Times},
     rules::perf::{Bounds, Measurement},
     secret::Secrets,
+    usage::Usage,
 };
 use muster_text::{
     Value,
@@ -37,6 +38,8 @@ pub(crate) struct Detail<'a> {
     pub(crate) sealed_outputs: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_by: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Cow<'a, Usage>>,
 }
 
 impl<'a> Detail<'a> {
@@ -52,6 +55,7 @@ impl<'a> Detail<'a> {
             outputs: result.outputs.as_deref().map(Cow::Borrowed),
             sealed_outputs: None,
             blocked_by: result.blocked_by.as_deref().map(Into::into),
+            usage: (!result.usage.is_empty()).then_some(Cow::Borrowed(&result.usage)),
         }
     }
 }
@@ -127,6 +131,7 @@ pub(crate) fn attempt(row: &Row, secrets: &Secrets) -> Result<(i64, CaseResult),
         blocked_by: detail.blocked_by.map(Into::into),
         log: None,
         purpose: word(row, "purpose")?,
+        usage: detail.usage.map(Cow::into_owned).unwrap_or_default(),
     };
     Ok((row.try_get("id")?, result))
 }

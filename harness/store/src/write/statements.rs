@@ -8,7 +8,10 @@ use crate::{
         message::{AttemptEntry, CaseEntry, IntentEntry},
     },
 };
-use muster_core::rules::perf::{Direction, Measurement};
+use muster_core::{
+    rules::perf::{Direction, Measurement},
+    usage::Usage,
+};
 use muster_text::time::Timestamp;
 use sqlx::AssertSqlSafe;
 use std::sync::Arc;
@@ -67,6 +70,9 @@ const ATTEMPT: Columns<AttemptEntry> = &[
     ("flaky", |s, (.., entry)| s.bind(i64::from(entry.result.flaky))),
     ("quarantine", |s, (.., entry)| s.bind(entry.quarantine.clone())),
     ("purpose", |s, (.., entry)| s.bind(entry.result.purpose.as_str())),
+    ("instance_seconds", |s, (.., entry)| s.bind(used(entry).map(|usage| i64::try_from(usage.seconds()).unwrap_or(i64::MAX)))),
+    ("cost", |s, (.., entry)| s.bind(entry.result.usage.cost())),
+    ("currency", |s, (.., entry)| s.bind(used(entry).map(|usage| usage.currency.clone()))),
     ("restored_from", |s, (.., entry)| s.bind(entry.result.restored_from.as_ref().map(|session| session.0.clone()))),
 ];
 
@@ -107,6 +113,10 @@ const LIVE_INSTEAD: &str = r#"ON CONFLICT ("case") DO UPDATE SET change = exclud
     state = excluded.state, note = excluded.note, nodes = excluded.nodes, since = CASE
     WHEN live.state = excluded.state AND live.attempt = excluded.attempt THEN live.since ELSE excluded.since END
     WHERE excluded.state = 'ended' OR live.state <> 'ended' OR excluded.attempt > live.attempt"#;
+
+fn used(entry: &AttemptEntry) -> Option<&Usage> {
+    Some(&entry.result.usage).filter(|usage| !usage.is_empty())
+}
 
 fn time(at: Option<Timestamp>) -> Option<i64> {
     at.map(|at| at.0)

@@ -11,6 +11,7 @@ use muster_core::{
     night::FigureRules,
     result::{About, CaseResult, Failure, Fault, Invalid, OnDisruption, Outcome, Phase, Purpose, Quarantine, Times},
     rules::perf::{Bounds, Direction, Measurement, Verdict},
+    usage::{Prices, Usage},
 };
 use muster_store::{Reader, Store};
 use muster_text::time::{Date, Timestamp};
@@ -20,6 +21,7 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
+use std::collections::BTreeMap;
 
 /// Any figure, NaN and the infinities too.
 const FIGURE: proptest::num::f64::Any = proptest::num::f64::ANY;
@@ -190,7 +192,17 @@ fn result() -> impl Strategy<Value = CaseResult> {
         blocked_by: (verdict.1 % 3 == 0).then(|| "build ~here @s:p+e".to_owned()),
         log: None,
         purpose: [Purpose::Run, Purpose::Retest, Purpose::Confirm][verdict.1 as usize % 3],
+        usage: usage(verdict.1),
     })
+}
+
+fn usage(number: u32) -> Usage {
+    let prices = Prices { per_hour: BTreeMap::from([("a.large".to_owned(), 0.09)]), currency: "EUR".to_owned() };
+    let times = [("a.large", 100), ("b.large", u64::from(number))].into_iter().take(number as usize % 3);
+    match number % 3 {
+        0 => Usage::default(),
+        _ => prices.usage(times.map(|(kind, seconds)| (kind.to_owned(), seconds))),
+    }
 }
 
 /// NaN is not equal to itself: where both are NaN, neither is compared further.

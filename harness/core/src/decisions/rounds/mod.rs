@@ -44,6 +44,15 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// How many attempts there can be of a case with this `on_disruption`. `None`: nobody knows.
+    pub fn most_attempts(self, on_disruption: Option<OnDisruption>) -> Option<u32> {
+        match self {
+            Self::Retry { max, .. } if on_disruption == Some(OnDisruption::Retry) => Some(1 + max.max(DISRUPTION_RETRIES)),
+            Self::Retry { max: times, .. } | Self::Rerun { times } => Some(times.saturating_add(1)),
+            Self::Until(_) => None,
+        }
+    }
+
     /// Which attempts of a case count.
     pub fn counting(self) -> Counting {
         match self {

@@ -102,6 +102,8 @@ fn a_report_keeps_to_its_schema() {
     let value: Value = serde_json::from_str(&with(|results| report(results, Some(&environment)).unwrap())).unwrap();
     assert_eq!(differences(&schema(), &value, &schema(), ""), Vec::<String>::new());
     assert_eq!(value["environment"]["kernel"], "6.1");
+    let value = crate::usage::with(parsed);
+    assert_eq!(differences(&schema(), &value, &schema(), ""), Vec::<String>::new());
 }
 
 type Spoil = fn(&mut Value);
@@ -136,7 +138,7 @@ fn the_version_is_that_of_the_schema() {
 fn every_field_of_the_format_is_held() {
     assert_snapshot!(with_only(&["stream"], |results| report(results, None).unwrap()), @r#"
     {
-      "report_version": "1.1",
+      "report_version": "1.2",
       "session": {
         "id": "20260105-070312-qkzvaxpe",
         "started": "2026-01-05T07:03:12.000000Z",

@@ -1,9 +1,10 @@
 //! `sched_options` of a partition on EC2.
 
 use super::{
-    values::{Address, Bucket, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
+    values::{Address, Bucket, Currency, Price, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
     without_places,
 };
+use muster_core::usage::{CURRENCY, PRICES, Prices};
 use muster_text::{
     Value,
     decode::{Context, Decode, Key, Ordered, Placeholders, Within},
@@ -24,7 +25,11 @@ pub(crate) const OPTIONS: &[Key<()>] = &[
     Key::of::<ProfileName>("instance_profile", "The instance profile, whose role the job has. Default: none."),
     Key::of::<Tags>("tags", "Tags of all that is created, beside Muster's own."),
     Key::of::<Duration>("max_keep", "The longest that a failed instance is kept, whatever `keep_failed` says."),
-    Key::of::<Ordered<f64>>("price_per_hour", "Prices by instance type."),
+    Key::of::<Ordered<Price>>(
+        PRICES,
+        "What an hour of an instance costs, by its type: reports say what cases have cost, and `--max-cost` limits it.",
+    ),
+    Key::of::<Currency>(CURRENCY, "What prices are in. Default: USD."),
     Key::of::<Within>(
         "poll_interval",
         "How often EC2 and S3 are asked for all jobs of a region, and how often an instance sends its log. Default: 5s.",
@@ -39,7 +44,8 @@ pub(crate) const SITE_OPTIONS: &[(&str, &str)] = &[
     ("bucket", AT_SITE),
     ("instance_profile", AT_SITE),
     ("max_keep", AT_SITE),
-    ("price_per_hour", AT_SITE),
+    (PRICES, AT_SITE),
+    (CURRENCY, AT_SITE),
     ("poll_interval", AT_SITE),
     ("endpoint_url", AT_SITE),
 ];
@@ -54,6 +60,7 @@ pub(crate) struct Options {
     pub instance_profile: Option<ProfileName>,
     pub tags: Tags,
     pub max_keep: Option<Duration>,
+    pub prices: Prices,
     pub poll_interval: Option<Duration>,
     pub endpoint_url: Option<Address>,
 }
@@ -83,6 +90,7 @@ impl Options {
                 instance_profile,
                 tags: tags.unwrap_or_default(),
                 max_keep,
+                prices: Prices::of(options),
                 poll_interval,
                 endpoint_url,
             }),

@@ -150,6 +150,8 @@ texts! {
     Owner, "an account", "write its 12 digits in quotes, `self`, `amazon` or `aws-marketplace`", "^([0-9]{12}|self|amazon|aws-marketplace)$", is_owner;
     /// The name of an instance profile.
     ProfileName, "an instance profile", "write its name, not its ARN", "^[A-Za-z0-9+=,.@_-]{1,128}$", is_profile;
+    /// `USD`
+    Currency, "a currency", "write its three letters: `USD`", "^[A-Z]{3}$", |text| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
     /// `https://host:port`
     Address, "an address", "write `https://HOST:PORT`", "^https?://.+", is_address;
 }
@@ -206,6 +208,23 @@ impl Decode for Bucket {
 impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "s3://{}/{}", self.name, self.prefix)
+    }
+}
+
+/// What an hour costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Price;
+
+impl Decode for Price {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match f64::decode(node, context)? {
+            price if price < 0.0 => context.wrong(node, "a price is not negative", Some("write what an hour costs")),
+            _ => Some(Self),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "$ref": "#/$defs/placeholder" }] })
     }
 }
 

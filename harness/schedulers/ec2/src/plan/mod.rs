@@ -29,6 +29,7 @@ use muster_core::{
         scheduler::Job,
         workload::{Program, Staging, Workload},
     },
+    usage::{Prices, Usage},
 };
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,9 @@ pub(crate) struct Handle {
     /// Its instances, in the order of their ranks.
     #[serde(default)]
     pub ids: Vec<String>,
+    /// What its instances cost.
+    #[serde(default)]
+    pub prices: Prices,
     /// Volumes that no instance uses: an inventory has found them.
     #[serde(default)]
     pub volumes: Vec<String>,
@@ -152,6 +156,15 @@ impl Handle {
     /// Whether the job gets a security group of its own: its instances talk to each other, and the site names none.
     pub(crate) fn needs_group(&self) -> bool {
         self.instances > 1 && self.security_groups.is_empty()
+    }
+
+    /// What one attempt uses at most: its dearest type, until anybody may end it.
+    pub(crate) fn most_usage(&self) -> Usage {
+        let types = self.offers.iter().map(|offer| &offer.instance_type);
+        let price = |kind: &&String| self.prices.per_hour.get(*kind).copied().unwrap_or(f64::INFINITY);
+        let dearest = types.max_by(|one, other| price(one).total_cmp(&price(other)));
+        let seconds = self.lifetime.expires_after().saturating_mul(u64::from(self.instances));
+        self.prices.usage(dearest.map(|kind| (kind.clone(), seconds)))
     }
 
     pub(crate) fn in_cluster(&self) -> bool {
@@ -247,6 +260,7 @@ fn put_together(
         staging: workload.staging.clone().map(muster_stage::absolute),
         keeps_files: workload.keeps_files,
         ids: Vec::new(),
+        prices: options.prices,
         volumes: Vec::new(),
     })
 }

@@ -113,6 +113,7 @@ async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Obje
 async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64) {
     let handle = job.handle();
     let instances = of_job(job, listed);
+    region.used.saw(job.job.id(), &instances, region.now());
     let objects = objects_of(region, &handle);
     let has = (objects.contains_key("go"), objects.contains_key("stop"));
     let launched = Launched {

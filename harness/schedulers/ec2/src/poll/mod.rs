@@ -4,12 +4,14 @@
 //! wait, launch -> track -> Tracked: a status, what was seen, and who waits for it
 //! look: DescribeInstances once, ListObjects once a session -> what agents say, where it is new -> decide::status -> its status
 //! ```
-//! `tracked` is what is remembered of a job, `look` one look, `region` what all jobs at a place share, `capacity` what was refused.
+//! `tracked` is what is remembered of a job, `look` one look, `region` what all jobs at a place share, `capacity` what was refused, `used`
+//! how long instances were there.
 
 mod capacity;
 mod look;
 mod region;
 mod tracked;
+mod used;
 
 pub(crate) use capacity::{Attempts, Wanted};
 pub(crate) use look::{console, of_job, state};

@@ -3,6 +3,7 @@
 use super::{
     capacity::{Attempts, Capacity, Wanted},
     tracked::{Tracked, Watching},
+    used::Used,
 };
 use crate::{
     cloud::{Cloud, CloudError, Filter, Instance, Object, Subnet},
@@ -51,6 +52,7 @@ pub(crate) struct Region {
     pub(crate) cloud: Arc<dyn Cloud>,
     pub(crate) resolver: Resolver,
     pub(crate) copies: Copies,
+    pub(crate) used: Used,
     clock: Clock,
     jobs: Mutex<HashMap<JobId, Arc<Tracked>>>,
     schedule: Mutex<Schedule>,
@@ -82,6 +84,7 @@ impl Region {
             resolver: Resolver::new(Arc::clone(&cloud)),
             cloud,
             copies: Copies::default(),
+            used: Used::default(),
             clock,
             jobs: Mutex::default(),
             schedule: Mutex::new(Schedule { task: None, pause: Duration::from_secs(5), last: now, due: now }),

@@ -123,3 +123,30 @@ async fn one_that_has_ended_before_it_is_listed_is_waited_for() {
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_its_instances_were_used_for_is_known_after_its_cleanup() {
+    let world = World::new();
+    let mut options = crate::plan::testing::site();
+    options["price_per_hour"] = serde_json::json!({ "c7i.8xlarge": 1.5 });
+    let mut workload = crate::plan::testing::workload(crate::plan::testing::plain(), options);
+    workload.num_tasks = 2;
+    let job = world.launched(&super::job_of(&workload)).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(0));
+    world.says(&job, 1, "done", Some(0));
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    world.end(&job).await.unwrap();
+    world.set(&job, "terminated", BY_ITSELF);
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    let usage = world.ec2.usage(&job);
+    let time = &usage.instances[0];
+    assert_eq!((usage.instances.len(), time.kind.as_str(), time.per_hour), (1, "c7i.8xlarge", Some(1.5)));
+    assert!((1200..1260).contains(&time.seconds), "two instances for ten minutes: {}", time.seconds);
+    assert!(usage.cost().is_some_and(|cost| (0.5..0.53).contains(&cost)), "{usage}");
+    // Boot, limit, keep and what is added for ending: 75 minutes of both.
+    assert_eq!(world.ec2.most_usage(&workload).to_string(), "2.50 instance-hours of c7i.8xlarge, 3.75 USD");
+    let mut dearer = workload;
+    dearer.own["ec2_config"]["instance_type"] = serde_json::json!(["c7i.8xlarge", "c7a.8xlarge"]);
+    assert_eq!(world.ec2.most_usage(&dearer).to_string(), "2.50 instance-hours of c7a.8xlarge, price unknown");
+}

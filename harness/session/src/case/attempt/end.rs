@@ -44,6 +44,7 @@ impl Attempt<'_> {
                 }
             }
         }
+        record.result.usage.add(self.scheduler.usage(&self.job));
         let Leftovers { items, is_gone, look, delete } = std::mem::take(&mut *self.kept);
         record.result.leftovers.extend(items);
         record.result.look.extend(look);
