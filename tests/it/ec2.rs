@@ -82,15 +82,18 @@ fn a_run_that_may_cost_too_much_launches_nothing() {
     }
     let retried = priced(&["-r", "--max-cost=0.5", "--max-retries=2"]);
     assert_eq!(retried.code, Some(2), "{}", retried.stderr);
-    assert_snapshot!(retried.stderr, @"");
+    assert_snapshot!(retried.stderr, @"
+    error: this run may cost up to 0.7500 EUR, more than --max-cost=0.5000: select fewer cases, or lower `time_limit`, `keep_failed` or the number of attempts
+    nothing was launched
+    ");
     let endless = priced(&["-r", "--max-cost=5", "--duration=1h"]);
     assert!(endless.stderr.contains("--max-cost cannot say what --duration costs"), "{}", endless.stderr);
     let unknown = muster(&["--system", "aws", "--dry-run", "--max-cost", "100"]);
     assert_eq!(unknown.code, Some(2));
-    assert_snapshot!(unknown.stderr, @"");
+    assert_snapshot!(unknown.stderr, @"error: it is not known what an hour of c7i.large costs: add `price_per_hour` to the site file, or --max-cost-unknown=allow");
     let allowed = muster(&["--system", "aws", "--dry-run", "--max-cost", "100", "--max-cost-unknown=allow"]);
     assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
-    assert_snapshot!(allowed.stderr, @"");
+    assert_snapshot!(allowed.stderr, @"at most this run uses 2.50 instance-hours, price of c7i.large unknown");
     let free = muster(&["--system", "local", "-l", "--max-cost", "0"]);
     assert_eq!(free.code, Some(0), "{}", free.stderr);
 }

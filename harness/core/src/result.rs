@@ -7,7 +7,7 @@ use crate::{
     job::{
         descriptor::SchedulerName,
         outputs::CaseOutputs,
-        scheduler::{Disruption, SectionExit},
+        scheduler::{Disruption, NodeSeen, SectionExit},
         workload::Clock,
     },
     night::FigureRules,
@@ -209,6 +209,9 @@ pub struct CaseResult {
     /// One line each; they do not affect the outcome.
     pub warnings: Vec<String>,
     pub nodes: Vec<String>,
+    /// What is known of those of its nodes that were there for it alone.
+    #[serde(default)]
+    pub described: Vec<NodeSeen>,
     /// How each section ended.
     pub exits: Vec<SectionExit>,
     pub measurements: Vec<Measurement>,

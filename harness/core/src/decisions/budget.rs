@@ -67,6 +67,17 @@ mod tests {
             refused(9.0, UnknownPrice::Allow, &mixed),
             refused(0.0, UnknownPrice::Refuse, &Total::default()),
         ];
-        insta::assert_snapshot!(said.join("\n"), @"");
+        let less = "select fewer cases, or lower `time_limit`, `keep_failed` or the number of attempts";
+        assert_eq!(
+            said,
+            [
+                "",
+                &format!("this run may cost up to 1.00 USD, more than --max-cost=0.9900: {less}"),
+                "it is not known what an hour of b.large costs: add `price_per_hour` to the site file, or --max-cost-unknown=allow",
+                "",
+                "prices are in EUR and USD, which --max-cost cannot add",
+                "",
+            ]
+        );
     }
 }

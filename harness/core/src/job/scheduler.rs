@@ -50,7 +50,7 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + S
 pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
 
 /// What `preflight` is about, for `muster doctor`.
-const CASES: &str = "cases";
+pub const CASES: &str = "cases";
 
 /// What `preflight` finds of the workloads of a partition.
 pub async fn asked_by_preflight<S: Scheduler + ?Sized>(scheduler: &S, examined: Examined<'_>) -> Vec<Probed> {
@@ -60,13 +60,18 @@ pub async fn asked_by_preflight<S: Scheduler + ?Sized>(scheduler: &S, examined: 
     // Those that it did not want to see.
     workloads.by_ref().for_each(drop);
     drop(workloads);
+    probed_cases(&names, answer)
+}
+
+/// The findings about some cases, as lines of `muster doctor`.
+pub fn probed_cases(names: &[String], answer: Result<Vec<Finding>, SchedulerError>) -> Vec<Probed> {
     let findings = match answer {
         Ok(findings) => findings,
         Err(error) => return vec![Probed::error(CASES, chain(&error), None)],
     };
     let concerned = findings.into_iter().filter(|finding| !finding.workloads.is_empty());
     let found =
-        |Finding { workloads, what, hint }: Finding| Probed::error(CASES, format!("{}: {what}", named(&names, &workloads)), hint);
+        |Finding { workloads, what, hint }: Finding| Probed::error(CASES, format!("{}: {what}", named(names, &workloads)), hint);
     let found: Vec<Probed> = concerned.map(found).collect();
     match (found.is_empty(), names.len()) {
         (false, _) => found,

@@ -47,6 +47,9 @@ pub struct Ending {
     /// Its nodes, where it may end before it was seen at work and its sections do not name all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// What is known of its nodes, where they are there for it alone: nobody can describe them before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub described: Vec<NodeSeen>,
     /// Its pods that had started, where it has pods: they alone say which sections are judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<JobPod>,
@@ -105,7 +108,7 @@ impl SectionExit {
 }
 
 /// A node as its scheduler knows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSeen {
     pub name: String,
     /// What distinguishes it from another machine that had its name.

@@ -17,7 +17,7 @@ use crate::{
 };
 use muster_core::{
     case::{Identifier, SessionId},
-    job::scheduler::{Exit, SectionExit},
+    job::scheduler::{Exit, NodeSeen, SectionExit},
     night::FigureRules,
     result::{CaseResult, Phase, Session, Times},
     rules::perf::Measurement,
@@ -133,6 +133,8 @@ struct Case<'a> {
     cause: Option<&'a str>,
     warnings: &'a [String],
     nodes: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    described_nodes: &'a [NodeSeen],
     exits: Vec<Value>,
     measurements: Vec<Value>,
     times: CaseTimes,
@@ -196,6 +198,7 @@ fn case(case: &CaseResult) -> Case<'_> {
         cause: case.cause.as_deref(),
         warnings: &case.warnings,
         nodes: &case.nodes,
+        described_nodes: &case.described,
         exits: case.exits.iter().map(exit).collect(),
         measurements: case.measurements.iter().map(measurement).collect(),
         times: times(&case.times),

@@ -3,7 +3,7 @@
 use crate::RenderError;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
-    job::scheduler::{Exit, SectionExit},
+    job::scheduler::{Exit, NodeSeen, SectionExit},
     night::FigureRules,
     result::{About, CaseResult, Counting, Phase, Quarantine, Session, Times},
     rules::perf::{Bounds, Direction, Measurement},
@@ -86,6 +86,8 @@ struct Case {
     leftovers: Vec<String>,
     #[serde(default)]
     usage: Usage,
+    #[serde(default)]
+    described_nodes: Vec<NodeSeen>,
 }
 
 /// An outcome: `fail` and `sanity`.
@@ -223,6 +225,7 @@ fn case(case: Case) -> Result<CaseResult, String> {
         quarantine: case.quarantine,
         restored_from: case.restored_from,
         usage: case.usage,
+        described: case.described_nodes,
         ..CaseResult::default()
     })
 }

@@ -3,10 +3,12 @@
 use crate::sample::{case, screen, session};
 use insta::assert_snapshot;
 use muster_core::{
+    job::scheduler::NodeSeen,
     result::{CaseResult, Failure, Outcome, Phase, Session},
     usage::Prices,
 };
 use muster_report::{Results, failure, json, junit, performance, run_report, summary};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 fn prices() -> Prices {
@@ -15,8 +17,16 @@ fn prices() -> Prices {
 
 fn cases() -> [CaseResult; 3] {
     let used = |times: &[(&str, u64)]| prices().usage(times.iter().map(|(kind, seconds)| ((*kind).to_owned(), *seconds)));
-    let failed =
-        CaseResult { usage: used(&[("c7i.large", 3600)]), ..case("triad", &[], Outcome::Fail(Failure::Workload), Phase::Run) };
+    let failed = CaseResult {
+        usage: used(&[("c7i.large", 3600)]),
+        described: vec![NodeSeen {
+            name: "i-1 (c7i.large, eu-west-1a)".into(),
+            uid: "i-1".into(),
+            class: "c7i.large".into(),
+            facts: BTreeMap::from([("kernel".into(), "6.1.134".into())]),
+        }],
+        ..case("triad", &[], Outcome::Fail(Failure::Workload), Phase::Run)
+    };
     let unpriced = CaseResult {
         usage: used(&[("c7i.large", 360), ("p5.48xlarge", 1800)]),
         ..case("nbody", &[], Outcome::Pass, Phase::Sanity)
@@ -50,10 +60,17 @@ fn people_read_what_a_failure_and_the_session_have_cost() {
 fn programs_read_it_and_an_import_has_it_again() {
     let text = with(|results| json::report(results, None).unwrap());
     let value: muster_text::Value = serde_json::from_str(&text).unwrap();
-    assert_snapshot!(value["cases"][0]["usage"], @r#"{"cost":0.09,"currency":"EUR","instance_seconds":3600,"instances":[{"price_per_hour":0.09,"seconds":3600,"type":"c7i.large"}]}"#);
-    assert_snapshot!(value["cases"][1]["usage"]["cost"], @"null");
-    assert!(value["cases"][2]["usage"].is_null());
-    assert_snapshot!(value["totals"]["usage"], @r#"{"cost":{"EUR":0.099},"instance_seconds":5760,"unpriced":["p5.48xlarge"]}"#);
+    let first = json!({
+        "instance_seconds": 3600, "cost": 0.09, "currency": "EUR",
+        "instances": [{ "type": "c7i.large", "seconds": 3600, "price_per_hour": 0.09 }],
+    });
+    assert_eq!(value["cases"][0]["usage"], first);
+    assert!(value["cases"][1]["usage"]["cost"].is_null(), "a price is unknown");
+    assert!(value["cases"][2].get("usage").is_none());
+    let totals = &value["totals"]["usage"];
+    assert_eq!((&totals["instance_seconds"], &totals["unpriced"]), (&json!(5760), &json!(["p5.48xlarge"])));
+    assert!(totals["cost"]["EUR"].as_f64().is_some_and(|cost| (cost - 0.099).abs() < 1e-9), "{totals}");
     let (_, read) = run_report::read(value).unwrap();
+    assert_eq!(read[0].described, cases()[0].described);
     assert_eq!(read.iter().map(|case| case.usage.clone()).collect::<Vec<_>>(), cases().map(|case| case.usage));
 }

@@ -20,7 +20,7 @@ use muster_core::{
     error::SchedulerError,
     job::scheduler::{Disposition, Job, JobStatus, Leftovers},
 };
-use muster_text::time::format_duration;
+use muster_text::{shell, time::format_duration};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -98,9 +98,21 @@ impl Cleanup<'_> {
         let sight = self.end(&is_kept).await?;
         let items = self.unended(&sight, &is_kept);
         let region = self.aws_region();
-        let look = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
+        let mut look: Vec<String> = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
+        look.extend(self.logins(&kept, &sight).await);
         let delete = vec![format!("aws ec2 terminate-instances{region} --instance-ids {}", kept.join(" "))];
         Ok(Leftovers { items, is_gone: false, look, delete })
+    }
+
+    /// The commands that log in to what is kept, with the key pair of the site.
+    async fn logins(&self, kept: &[String], sight: &Sight) -> Vec<String> {
+        let Some(key) = &self.handle.key_name else { return Vec::new() };
+        let image = self.region.resolver.image(&self.handle.image).await;
+        let user = image.map_or("ec2-user", |image| login_of(&image.name));
+        let is_kept = |instance: &&Instance| kept.contains(&instance.id);
+        let addresses = sight.instances.iter().filter(is_kept).filter_map(|instance| instance.private_ip.as_ref());
+        let file = shell::quote(&format!("{key}.pem"));
+        addresses.map(|address| format!("ssh -i {file} {user}@{address}")).collect()
     }
 
     /// What is seen of the job now; if its limit is over, when its agent has said how it ended.
@@ -275,6 +287,13 @@ fn has_failed(member: &Member) -> bool {
             false
         }
     }
+}
+
+/// The user of an image, as those who make images name it.
+fn login_of(image: &str) -> &'static str {
+    let name = image.to_lowercase();
+    let known = [("ubuntu", "ubuntu"), ("debian", "admin"), ("fedora", "fedora"), ("centos", "centos"), ("rocky", "rocky")];
+    known.iter().find(|(part, _)| name.contains(part)).map_or("ec2-user", |(_, user)| user)
 }
 
 /// All agents have said that they end their instances.

@@ -261,6 +261,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         volume: PlannedVolume::from(&Volume::default()),
         security_groups: Vec::new(),
         instance_profile: None,
+        key_name: None,
         network: None,
         placement: (!left.placement_groups.is_empty()).then_some(crate::config::Placement::Cluster),
         capacity_reservation: None,

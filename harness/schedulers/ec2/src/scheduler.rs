@@ -6,18 +6,20 @@ use crate::{
     data, inventory, launch, logs, outputs,
     plan::{self, Handle, Place},
     poll::{Clock, Region},
-    preflight,
+    preflight::{self, Writes, doctor},
 };
 use futures_util::{StreamExt, stream};
 use muster_core::{
     error::{Class, SchedulerError, chain},
     job::{
-        inventory::{Found, Inventory, Scope},
+        inventory::{Examined, Found, Inventory, Scope},
         scheduler::{
-            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler, Staged,
+            CASES, CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler,
+            Staged, probed_cases,
         },
         workload::Workload,
     },
+    probe::Probe,
     usage::Usage,
 };
 use muster_stage::Stager;
@@ -55,6 +57,22 @@ impl Ec2 {
         let region = Region::new(cloud, Arc::clone(&self.clock));
         regions.insert(place.clone(), Arc::clone(&region));
         Ok(region)
+    }
+
+    /// What the planned would fail of, each by its position.
+    async fn findings(&self, handles: &[Option<Handle>], writes: Writes) -> Result<Vec<Finding>, SchedulerError> {
+        let mut by_place: BTreeMap<&Place, Vec<(usize, &Handle)>> = BTreeMap::new();
+        for (at, handle) in handles.iter().enumerate() {
+            if let Some(handle) = handle {
+                by_place.entry(&handle.place).or_default().push((at, handle));
+            }
+        }
+        let mut findings = Vec::new();
+        for (place, planned) in by_place {
+            let region = self.at(place)?;
+            findings.extend(preflight::findings(&*region.cloud, &region.resolver, &planned, region.now(), writes).await);
+        }
+        Ok(findings)
     }
 
     fn of(&self, job: &Job) -> Result<Arc<Region>, SchedulerError> {
@@ -107,20 +125,21 @@ impl Scheduler for Ec2 {
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         // What cannot be planned is left to `plan`.
         let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-        Box::pin(async move {
-            let mut by_place: BTreeMap<&Place, Vec<(usize, &Handle)>> = BTreeMap::new();
-            for (at, handle) in handles.iter().enumerate() {
-                if let Some(handle) = handle {
-                    by_place.entry(&handle.place).or_default().push((at, handle));
-                }
-            }
-            let mut findings = Vec::new();
-            for (place, planned) in by_place {
-                let region = self.at(place)?;
-                findings.extend(preflight::findings(&*region.cloud, &region.resolver, &planned, region.now()).await);
-            }
-            Ok(findings)
-        })
+        Box::pin(async move { self.findings(&handles, Writes::AnObject).await })
+    }
+
+    /// They write nothing: whether the bucket takes an object, the preflight of a run sees.
+    fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
+        let region = doctor::place(examined.options).map(|place| self.at(&place));
+        vec![
+            Probe::new(doctor::CREDENTIALS, doctor::credentials(region)),
+            Probe::new(CASES, async move {
+                let mut names = Vec::new();
+                let workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
+                let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
+                probed_cases(&names, self.findings(&handles, Writes::Nothing).await)
+            }),
+        ]
     }
 
     /// Copies `sourcesdir` into the stage folder, from which a launch sends it, and data sets of others into the bucket.

@@ -90,6 +90,7 @@ impl Record {
                 self.ran_on(ending.exits.iter().filter_map(|exit| exit.node.clone()));
                 self.ran_on(ending.nodes.iter().cloned());
                 self.result.exits.clone_from(&ending.exits);
+                self.result.described.clone_from(&ending.described);
                 self.result
                     .warnings
                     .extend(ending.notes.iter().filter(|note| !self.result.warnings.contains(note)).cloned().collect::<Vec<_>>());

@@ -5,7 +5,7 @@ use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
         outputs::CaseOutputs,
-        scheduler::{Job, SectionExit},
+        scheduler::{Job, NodeSeen, SectionExit},
     },
     live::{CaseProgress, CaseState, LiveCase},
     result::{CaseResult, Outcome, Session, Times},
@@ -40,6 +40,12 @@ pub(crate) struct Detail<'a> {
     pub(crate) blocked_by: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<Cow<'a, Usage>>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub(crate) described: Cow<'a, [NodeSeen]>,
+}
+
+fn is_empty(nodes: &[NodeSeen]) -> bool {
+    nodes.is_empty()
 }
 
 impl<'a> Detail<'a> {
@@ -56,6 +62,7 @@ impl<'a> Detail<'a> {
             sealed_outputs: None,
             blocked_by: result.blocked_by.as_deref().map(Into::into),
             usage: (!result.usage.is_empty()).then_some(Cow::Borrowed(&result.usage)),
+            described: (&result.described).into(),
         }
     }
 }
@@ -110,6 +117,7 @@ pub(crate) fn attempt(row: &Row, secrets: &Secrets) -> Result<(i64, CaseResult),
         cause: row.try_get("cause")?,
         warnings: detail.warnings.into_owned(),
         nodes: detail.nodes.into_owned(),
+        described: detail.described.into_owned(),
         exits: detail.exits.into_owned(),
         measurements: Vec::new(),
         times: Times {

@@ -90,7 +90,7 @@ impl NightWriter {
         seen: &Seen,
     ) -> Result<(), Error> {
         let Some(SessionCases { system, .. }) = session else { return Ok(()) };
-        history::write_nodes(connection, &mut self.known, system, seen).await?;
+        history::write_nodes(connection, &mut self.known, (system, &seen.nodes), seen.at).await?;
         if seen.facts.is_empty() {
             return Ok(());
         }
@@ -111,6 +111,11 @@ impl NightWriter {
     ) -> Result<(), Error> {
         for SessionCases { system, .. } in sessions.values() {
             self.known.load(connection, system).await?;
+        }
+        for (_, _, entry) in attempts {
+            let CaseResult { name, described, times, .. } = &entry.result;
+            let at = times.started.unwrap_or(times.begun);
+            history::write_nodes(connection, &mut self.known, (&name.system, described), at).await?;
         }
         let entries: Vec<_> = attempts.iter().map(|(id, _, entry)| (*id, *entry)).collect();
         let nodes = self.places.write(connection, &mut self.known, &entries).await?;

@@ -5,7 +5,7 @@ use muster_core::{
     case::{CaseName, SessionId},
     job::{
         outputs::CaseOutputs,
-        scheduler::{Disruption, Exit, SectionExit},
+        scheduler::{Disruption, Exit, NodeSeen, SectionExit},
         workload::Clock,
     },
     night::FigureRules,
@@ -193,7 +193,14 @@ fn result() -> impl Strategy<Value = CaseResult> {
         log: None,
         purpose: [Purpose::Run, Purpose::Retest, Purpose::Confirm][verdict.1 as usize % 3],
         usage: usage(verdict.1),
+        described: described(verdict.1),
     })
+}
+
+fn described(number: u32) -> Vec<NodeSeen> {
+    let facts = BTreeMap::from([("kernel".to_owned(), format!("6.1.{number}"))]);
+    let node = NodeSeen { name: "i-1 (c7i.large)".into(), uid: "i-1".into(), class: "c7i.large".into(), facts };
+    [node].into_iter().filter(|_| number % 2 == 1).collect()
 }
 
 fn usage(number: u32) -> Usage {

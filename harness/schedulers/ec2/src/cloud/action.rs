@@ -12,6 +12,7 @@ macro_rules! actions {
 
 actions! {
     RUN_INSTANCES = "RunInstances",
+    DESCRIBE_CAPACITY_RESERVATIONS = "DescribeCapacityReservations",
     TRY_RUN_INSTANCES = "RunInstances with DryRun",
     DESCRIBE_INSTANCES = "DescribeInstances",
     TERMINATE_INSTANCES = "TerminateInstances",

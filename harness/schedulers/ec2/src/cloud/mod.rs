@@ -47,11 +47,18 @@ pub(crate) trait Cloud: Send + Sync {
     /// The value of a parameter of the Systems Manager.
     fn parameter<'a>(&'a self, name: &'a str) -> Call<'a, String>;
 
+    /// A capacity reservation. `None`: there is none with this id.
+    fn reservation<'a>(&'a self, id: &'a str) -> Call<'a, Option<Reservation>>;
+    /// Any call of EC2 with `DryRun`: nothing is changed, and what is refused is what the rights do not allow.
+    fn try_call<'a>(&'a self, action: &'static str, parameters: &'a Value) -> Call<'a, ()>;
+
     // EC2: instances.
     /// `request` as `plan::request` has it. Sent once.
     fn run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, Vec<Instance>>;
-    /// The same with `DryRun`: nothing is created, and what is refused is what the rights do not allow.
-    fn try_run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, ()>;
+    /// The same with `DryRun`.
+    fn try_run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, ()> {
+        self.try_call(action::TRY_RUN_INSTANCES, request)
+    }
     /// All pages, of all states that EC2 still lists.
     fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>>;
     /// Ends them without waiting for their own shutdown. Those that are gone are fine.
@@ -143,6 +150,17 @@ pub(crate) struct Subnet {
     pub free_addresses: u32,
     /// How many it has, also those that are in use.
     pub addresses: u32,
+}
+
+/// A reservation of capacity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reservation {
+    pub id: String,
+    /// `scheduled`, `active`, `expired`, ...
+    pub state: String,
+    pub zone: String,
+    pub starts: Option<Timestamp>,
+    pub ends: Option<Timestamp>,
 }
 
 /// An instance as EC2 lists it.

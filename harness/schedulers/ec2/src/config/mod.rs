@@ -57,7 +57,7 @@ keys! {
         /// How long an instance may take from its launch to the first sign of life. Default: 10m, for bare metal 25m.
         boot_timeout: Within,
     }
-    later ["instance_store", "key_name"]
+    later ["instance_store"]
     instead {
         "instances" | "count" | "min_count" | "max_count" => "write `num_tasks` in the check: each instance is a task",
         "volume_gb" => "write `volume: { size: GIB }`",
@@ -65,7 +65,7 @@ keys! {
         "setup" => "write `prerun_cmds` in the check: they run as root before the executable",
         "image" | "image_id" => "write `ami`",
         "user_data" => "write `prerun_cmds` in the check: the user data is Muster's own",
-        "subnet" | "subnets" | "region" | "security_groups" | "instance_profile" | "tags" => "a site writes it in `sched_options`",
+        "subnet" | "subnets" | "region" | "security_groups" | "instance_profile" | "key_name" | "tags" => "a site writes it in `sched_options`",
     }
     decode Config::checked;
 }

@@ -1,7 +1,7 @@
 //! `sched_options` of a partition on EC2.
 
 use super::{
-    values::{Address, Bucket, Currency, Price, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
+    values::{Address, Bucket, Currency, KeyName, Price, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
     without_places,
 };
 use muster_core::usage::{CURRENCY, PRICES, Prices};
@@ -23,6 +23,7 @@ pub(crate) const OPTIONS: &[Key<()>] = &[
         "Security groups of the instances. Default: that of the network, and for several instances one that lives as long as they do.",
     ),
     Key::of::<ProfileName>("instance_profile", "The instance profile, whose role the job has. Default: none."),
+    Key::of::<KeyName>("key_name", "The key pair with which people log in to what is kept, over ssh. Default: none."),
     Key::of::<Tags>("tags", "Tags of all that is created, beside Muster's own."),
     Key::of::<Duration>("max_keep", "The longest that a failed instance is kept, whatever `keep_failed` says."),
     Key::of::<Ordered<Price>>(
@@ -58,6 +59,7 @@ pub(crate) struct Options {
     pub subnets: Vec<SubnetId>,
     pub security_groups: Vec<SecurityGroupId>,
     pub instance_profile: Option<ProfileName>,
+    pub key_name: Option<KeyName>,
     pub tags: Tags,
     pub max_keep: Option<Duration>,
     pub prices: Prices,
@@ -78,6 +80,7 @@ impl Options {
             reader.missing("subnets", "[subnet-...]");
         }
         let (security_groups, instance_profile) = (reader.read("security_groups"), reader.read("instance_profile"));
+        let key_name = reader.read("key_name");
         let (tags, max_keep, endpoint_url) = (reader.read("tags"), reader.read("max_keep"), reader.read("endpoint_url"));
         let poll_interval = reader.read::<Within>("poll_interval").map(Into::into);
         let mistakes = without_places(reader.context.diagnostics);
@@ -88,6 +91,7 @@ impl Options {
                 subnets,
                 security_groups: security_groups.unwrap_or_default(),
                 instance_profile,
+                key_name,
                 tags: tags.unwrap_or_default(),
                 max_keep,
                 prices: Prices::of(options),

@@ -102,6 +102,10 @@ fn is_profile(text: &str) -> bool {
     (1..=128).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "+=,.@_-".contains(c))
 }
 
+fn is_key_name(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "+=,.@_:/ -".contains(c))
+}
+
 pub(super) fn is_address(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| text.strip_prefix(scheme).is_some_and(|host| !host.is_empty()))
 }
@@ -150,6 +154,8 @@ texts! {
     Owner, "an account", "write its 12 digits in quotes, `self`, `amazon` or `aws-marketplace`", "^([0-9]{12}|self|amazon|aws-marketplace)$", is_owner;
     /// The name of an instance profile.
     ProfileName, "an instance profile", "write its name, not its ARN", "^[A-Za-z0-9+=,.@_-]{1,128}$", is_profile;
+    /// The name of a key pair.
+    KeyName, "a key pair", "write the name that it has on EC2", "^[A-Za-z0-9+=,.@_:/ -]{1,255}$", is_key_name;
     /// `USD`
     Currency, "a currency", "write its three letters: `USD`", "^[A-Z]{3}$", |text| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
     /// `https://host:port`

@@ -3,10 +3,12 @@
 //! ```text
 //! status  what instances, their agents and EC2 say -> what is known of the job, and what has to be done
 //! offer   what EC2 has refused -> what is asked for next
+//! block   a capacity block -> whether a job fits into it
 //! log     segments in S3, what the console has -> the log, and how many bytes are missing
 //! ```
 //! Nothing is remembered from one look to the next: another process that looks at the same instances and objects decides the same.
 
+pub(crate) mod block;
 pub(crate) mod log;
 pub(crate) mod offer;
 pub(crate) mod status;

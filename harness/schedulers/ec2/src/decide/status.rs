@@ -9,7 +9,7 @@
 use muster_core::{
     error::Class,
     job::{
-        scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit},
+        scheduler::{Disruption, Ending, Exit, JobStatus, NodeSeen, SectionExit},
         workload::Clock,
     },
 };
@@ -85,6 +85,11 @@ pub(crate) struct Said {
     pub instance_type: String,
     #[serde(default)]
     pub zone: String,
+    /// The kernel that runs, and the microcode of its first processor. Empty: it does not say.
+    #[serde(default)]
+    pub kernel: String,
+    #[serde(default)]
+    pub microcode: String,
     /// Seconds since the Unix epoch, by the clock of the instance.
     pub started: Option<i64>,
     /// How long the log was then.
@@ -186,6 +191,14 @@ impl Member {
     pub(crate) fn node(&self) -> String {
         let Some(Said { instance_type, zone, .. }) = &self.said else { return self.id.clone() };
         format!("{} ({instance_type}, {zone})", self.id)
+    }
+
+    /// What is known of it beside its name.
+    fn described(&self) -> Option<NodeSeen> {
+        let Said { instance_type, zone, kernel, microcode, .. } = self.said.as_ref()?;
+        let facts = [("zone", zone), ("kernel", kernel), ("microcode", microcode)].into_iter();
+        let facts = facts.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.to_owned(), value.clone()));
+        Some(NodeSeen { name: self.node(), uid: self.id.clone(), class: instance_type.clone(), facts: facts.collect() })
     }
 
     fn who(&self, launched: &Launched) -> String {
@@ -376,5 +389,10 @@ fn with_exits(launched: &Launched, members: &[Member]) -> Ending {
         started: None,
         ended: None,
     };
-    Ending { exits: members.iter().map(exit).collect(), nodes: members.iter().map(Member::node).collect(), ..Ending::default() }
+    Ending {
+        exits: members.iter().map(exit).collect(),
+        nodes: members.iter().map(Member::node).collect(),
+        described: members.iter().filter_map(Member::described).collect(),
+        ..Ending::default()
+    }
 }

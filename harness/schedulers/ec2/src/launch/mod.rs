@@ -11,7 +11,10 @@ mod objects;
 
 use crate::{
     cloud::{CloudError, Filter, Instance},
-    decide::offer::{Next, Refusal, Refused, next_offer},
+    decide::{
+        block::{Block, block, shown},
+        offer::{Next, Refusal, Refused, next_offer},
+    },
     failure,
     launch::objects::Parcel,
     plan::{Found, Handle, Offer, run_instances},
@@ -31,6 +34,8 @@ use tokio::time::sleep;
 
 /// How often a request is sent again whose answer was lost.
 const LOST_TRIES: u32 = 5;
+/// A block that begins later is looked at again after this time.
+const LOOK_AGAIN: Duration = Duration::from_mins(5);
 /// How often another token is taken, because another process had this one.
 const TOKENS: u32 = 3;
 
@@ -41,12 +46,34 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
         region.track(&launched)?;
         return Ok(Launch::Launched(launched));
     }
+    if let Some(answer) = in_its_block(region, &handle).await.map_err(SchedulerError::with_nothing_created)? {
+        return Ok(answer);
+    }
     let mut attempt = Attempt { region, job, handle, parcel: None, sent: false };
     let answer = attempt.ask().await;
     if let Ok(Launch::Launched(launched)) = &answer {
         region.track(launched)?;
     }
     answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })
+}
+
+/// Why there is no launch into a capacity block now. `None`: there is one, or the job is for no block.
+async fn in_its_block(region: &Region, handle: &Handle) -> Result<Option<Launch>, SchedulerError> {
+    let Some(id) = &handle.capacity_reservation else { return Ok(None) };
+    let found = region.cloud.reservation(id).await;
+    let found = found.map_err(|error| failure::of_launch(error, "look at the capacity block"))?;
+    let place = &region.cloud.place().region;
+    let missing = || SchedulerError::plain(Class::Config, format!("{place} has no capacity reservation {id}"));
+    let now = region.now();
+    match block(&found.ok_or_else(missing)?, handle.lifetime, now) {
+        Block::Open => Ok(None),
+        Block::NotYet(begins) => Ok(Some(Launch::NotNow {
+            why: format!("the capacity block {id} begins at {}", shown(begins)),
+            retry_after: begins.since(now).min(LOOK_AGAIN),
+            created: None,
+        })),
+        Block::Never(why) => Err(SchedulerError::plain(Class::Config, why)),
+    }
 }
 
 /// What an earlier launch has created, of this process or another.

@@ -70,6 +70,9 @@ pub(crate) struct Handle {
     pub security_groups: Vec<String>,
     #[serde(default)]
     pub instance_profile: Option<String>,
+    /// The key pair of those who log in to what is kept.
+    #[serde(default)]
+    pub key_name: Option<String>,
     #[serde(default)]
     pub network: Option<Network>,
     #[serde(default)]
@@ -243,6 +246,7 @@ fn put_together(
         volume: PlannedVolume::from(config.volume.as_ref().unwrap_or(&crate::config::Volume::default())),
         security_groups: options.security_groups.into_iter().map(|group| group.0).collect(),
         instance_profile: options.instance_profile.map(|profile| profile.0),
+        key_name: options.key_name.map(|key| key.0),
         network: config.network,
         placement: config.placement.map(|placement| placement.value),
         capacity_reservation: config.capacity_reservation.as_ref().map(|reservation| reservation.0.clone()),

@@ -95,6 +95,9 @@ fn choices(handle: &Handle, offer: &Offer) -> Vec<(&'static str, Value)> {
     if let Some(profile) = &handle.instance_profile {
         chosen.push(("IamInstanceProfile", json!({ "Name": profile })));
     }
+    if let Some(key) = &handle.key_name {
+        chosen.push(("KeyName", json!(key)));
+    }
     if handle.in_cluster() {
         chosen.push(("Placement", json!({ "GroupName": handle.name })));
     }

@@ -151,6 +151,10 @@ fn told(step: Step, instances: &[Instance]) -> Known {
                 for (exit, instance) in ending.exits.iter_mut().zip(instances) {
                     exit.image = Some(instance.image.clone());
                 }
+                for node in &mut ending.described {
+                    let instance = instances.iter().find(|instance| instance.id == node.uid);
+                    node.facts.extend(instance.map(|instance| ("image".to_owned(), instance.image.clone())));
+                }
             }
             Known { status: Some(status), failure: None }
         }

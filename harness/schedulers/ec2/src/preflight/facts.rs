@@ -1,7 +1,7 @@
 //! What a region has answered. Each question is asked once for all workloads, and all at the same time.
 
 use crate::{
-    cloud::{Cloud, CloudError, Filter, Image, InstanceType, Subnet},
+    cloud::{Cloud, CloudError, Filter, Image, Instance, InstanceType, Reservation, Subnet, action},
     config,
     plan::{Found, Handle, run_instances},
     resolve::{Resolver, Unresolved},
@@ -9,6 +9,7 @@ use crate::{
 use futures_util::future::join_all;
 use muster_core::probe;
 use muster_text::{Value, time::Timestamp};
+use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -25,6 +26,13 @@ const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs()
 /// More differ in nothing that is checked.
 const MOST_TRIALS: usize = 32;
 
+/// Whether a small object may be written and deleted, to see that it can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writes {
+    AnObject,
+    Nothing,
+}
+
 /// `None`: it was not asked, or not answered in time.
 #[derive(Default)]
 pub(super) struct Facts {
@@ -38,12 +46,16 @@ pub(super) struct Facts {
     /// Pairs of type and zone.
     pub offered: Option<Result<BTreeSet<(String, String)>, CloudError>>,
     pub subnets: Option<Result<BTreeMap<String, Subnet>, CloudError>>,
-    /// What kept instances from being listed.
-    pub listed: Option<CloudError>,
+    /// Those of Muster.
+    pub listed: Option<Result<Vec<Instance>, CloudError>>,
+    /// By id; `None` in it: there is none.
+    pub reservations: BTreeMap<String, Option<Result<Option<Reservation>, CloudError>>>,
     /// By bucket and its prefix: what kept an object from being written, listed and deleted.
     pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
     /// By `trial`.
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
+    /// What kept other calls from being allowed that jobs make.
+    pub others: Vec<CloudError>,
 }
 
 impl Facts {
@@ -51,6 +63,7 @@ impl Facts {
         cloud: &dyn Cloud,
         resolver: &Resolver,
         handles: impl Iterator<Item = &'a Handle> + Clone,
+        writes: Writes,
     ) -> Self {
         let mut facts = Self { region: cloud.place().region.clone(), ..Self::default() };
         // Who has no credentials can ask nothing.
@@ -65,35 +78,77 @@ impl Facts {
             handles.clone().map(|handle| ((handle.bucket.name.clone(), handle.bucket.prefix.clone()), handle)).collect();
 
         let ask_images = join_all(images.iter().map(|image| timeout(FIRST, resolver.image(image))));
-        let ask_buckets = join_all(buckets.values().map(|handle| timeout(FIRST, try_bucket(cloud, handle))));
-        let none = [Filter { name: "tag:rfm".to_owned(), values: vec!["preflight".to_owned()] }];
-        let (found, known, offered, networks, listed, refused) = tokio::join!(
+        let ask_buckets = join_all(buckets.values().map(|handle| timeout(FIRST, try_bucket(cloud, handle, writes))));
+        let reservations = names(handles.clone().filter_map(|handle| handle.capacity_reservation.as_ref()));
+        let ask_reservations = join_all(reservations.iter().map(|id| timeout(FIRST, cloud.reservation(id))));
+        let ours = [Filter { name: "tag:rfm-managed".to_owned(), values: vec!["true".to_owned()] }];
+        let (found, known, offered, networks, listed, refused, reserved) = tokio::join!(
             ask_images,
             timeout(FIRST, resolver.types(&types)),
             timeout(FIRST, cloud.offerings(&types)),
             timeout(FIRST, cloud.subnets(&subnets)),
-            timeout(FIRST, cloud.instances(&none)),
+            timeout(FIRST, cloud.instances(&ours)),
             ask_buckets,
+            ask_reservations,
         );
         facts.images = images.into_iter().zip(found.into_iter().map(Result::ok)).collect();
         facts.types = known.ok().map(|known| Ok(known?.into_iter().map(|one| (one.name.clone(), one)).collect()));
         facts.offered = offered.ok().map(|offered| Ok(offered?.into_iter().collect()));
         facts.subnets = networks.ok().map(|networks| Ok(networks?.into_iter().map(|one| (one.id.clone(), one)).collect()));
-        facts.listed = listed.ok().and_then(Result::err);
+        facts.listed = listed.ok();
+        facts.reservations = reservations.iter().cloned().zip(reserved.into_iter().map(Result::ok)).collect();
         facts.buckets = buckets.into_keys().zip(refused.into_iter().map(Result::unwrap_or_default)).collect();
         facts.ask_again(cloud, handles, types.len()).await;
         facts
     }
 
     /// What depends on the first answers.
-    async fn ask_again<'a>(&mut self, cloud: &dyn Cloud, handles: impl Iterator<Item = &'a Handle>, types: usize) {
-        let trials: BTreeMap<String, Value> = handles.filter_map(|handle| self.trial(handle)).take(MOST_TRIALS).collect();
+    async fn ask_again<'a>(&mut self, cloud: &dyn Cloud, handles: impl Iterator<Item = &'a Handle> + Clone, types: usize) {
+        let trials: BTreeMap<String, Value> = handles.clone().filter_map(|handle| self.trial(handle)).take(MOST_TRIALS).collect();
+        let others = self.other_calls(&handles);
+        let ask_others = join_all(others.iter().map(|(action, call)| timeout(SECOND, cloud.try_call(action, call))));
         let ask_trials = join_all(trials.values().map(|request| timeout(SECOND, cloud.try_run_instances(request))));
         let is_missing = matches!(&self.types, Some(Ok(known)) if known.len() < types);
         let ask_names = async { if is_missing { timeout(SECOND, cloud.offerings(&[])).await.ok()?.ok() } else { None } };
-        let (tried, all) = tokio::join!(ask_trials, ask_names);
+        let (tried, all, other) = tokio::join!(ask_trials, ask_names, ask_others);
+        self.others = other.into_iter().filter_map(|answer| answer.ok()?.err()).collect();
         self.trials = trials.into_keys().zip(tried.into_iter().map(Result::ok)).collect();
         self.all_types = names(all.iter().flatten().map(|(name, _)| name));
+    }
+
+    /// The calls beside the launch that jobs make, to be tried: of groups as they would be created, of instances with one of Muster's
+    /// that is there. Without one, whether it may be ended cannot be asked: the right depends on its tag.
+    fn other_calls<'a>(&self, handles: &(impl Iterator<Item = &'a Handle> + Clone)) -> Vec<(&'static str, Value)> {
+        let specification = |kind: &str, handle: &Handle| {
+            let tags = handle.tags.iter().map(|(key, value)| json!({ "Key": key, "Value": value }));
+            json!([{ "ResourceType": kind, "Tags": tags.collect::<Vec<_>>() }])
+        };
+        let mut calls = Vec::new();
+        if let Some(handle) = handles.clone().find(|handle| handle.needs_group())
+            && let Some(Ok(subnets)) = &self.subnets
+            && let Some(subnet) = handle.offers.iter().find_map(|offer| subnets.get(&offer.subnet))
+        {
+            let group = json!({
+                "GroupName": handle.name,
+                "GroupDescription": "a preflight",
+                "VpcId": subnet.vpc,
+                "TagSpecifications": specification("security-group", handle),
+            });
+            calls.push((action::CREATE_SECURITY_GROUP, group));
+        }
+        if let Some(handle) = handles.clone().find(|handle| handle.in_cluster()) {
+            let tags = specification("placement-group", handle);
+            let group = json!({ "GroupName": handle.name, "Strategy": "cluster", "TagSpecifications": tags });
+            calls.push((action::CREATE_PLACEMENT_GROUP, group));
+        }
+        if let Some(Ok(instances)) = &self.listed
+            && let Some(one) = instances.first()
+        {
+            calls.push((action::TERMINATE_INSTANCES, json!({ "InstanceIds": [one.id] })));
+            let tag = json!([{ "Key": "rfm-expires", "Value": one.tags.get("rfm-expires") }]);
+            calls.push((action::CREATE_TAGS, json!({ "Resources": [one.id], "Tags": tag })));
+        }
+        calls
     }
 
     /// Why questions that concern all workloads have no answer. What every launch and every look asks is among them.
@@ -101,7 +156,8 @@ impl Facts {
         let types = self.types.as_ref().and_then(|answer| answer.as_ref().err());
         let offered = self.offered.as_ref().and_then(|answer| answer.as_ref().err());
         let subnets = self.subnets.as_ref().and_then(|answer| answer.as_ref().err());
-        [types, offered, subnets, self.listed.as_ref()].into_iter().flatten()
+        let listed = self.listed.as_ref().and_then(|answer| answer.as_ref().err());
+        [types, offered, subnets, listed].into_iter().flatten().chain(&self.others)
     }
 
     /// The request of a workload without what differs between those that are checked alike, and by what it is known. None for one whose
@@ -133,8 +189,11 @@ impl Facts {
 }
 
 /// Does what a job does with its objects. Returns what was refused.
-async fn try_bucket(cloud: &dyn Cloud, handle: &Handle) -> Vec<CloudError> {
+async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes) -> Vec<CloudError> {
     let (bucket, key) = (handle.bucket.name.as_str(), format!("{}preflight", handle.prefix));
+    if writes == Writes::Nothing {
+        return cloud.objects(bucket, &handle.prefix).await.err().into_iter().collect();
+    }
     let put = cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec()).await;
     let listed = cloud.objects(bucket, &handle.prefix).await.map(drop);
     let deleted = if put.is_ok() { cloud.delete(bucket, &[key]).await } else { Ok(()) };

@@ -4,9 +4,11 @@
 //! mod     the requests of a preflight of one region, and what follows for which workload
 //! facts   what they have answered
 //! wrong   what follows from that, without I/O
+//! doctor  what `muster doctor` asks beside that
 //! ```
 //! It finds what would certainly fail, all at once. What may pass, and what is not answered in time, is left to the launch.
 
+pub(crate) mod doctor;
 mod facts;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ mod wrong;
 
 use crate::{cloud::Cloud, plan::Handle, resolve::Resolver};
 use facts::Facts;
+pub(crate) use facts::Writes;
 use muster_core::job::scheduler::Finding;
 use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +28,9 @@ pub(crate) async fn findings(
     resolver: &Resolver,
     planned: &[(usize, &Handle)],
     now: Timestamp,
+    writes: Writes,
 ) -> Vec<Finding> {
-    let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle)).await;
+    let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle), writes).await;
     let mut wrong: BTreeMap<Mistake, BTreeSet<usize>> = BTreeMap::new();
     let mut rights: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (at, handle) in planned {

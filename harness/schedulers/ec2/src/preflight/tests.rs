@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    cloud::{CloudError, InstanceType, Subnet, fake::Fake, fake::refused},
+    cloud::{CloudError, Instance, InstanceType, Reservation, Subnet, fake::Fake, fake::refused},
     plan::{
         self,
         testing::{plain, site, workload},
@@ -20,7 +20,7 @@ fn planned(config: Value, options: Value, tasks: u32) -> Handle {
 
 async fn found(fake: &Arc<Fake>, handles: &[Handle]) -> Vec<Finding> {
     let planned: Vec<(usize, &Handle)> = handles.iter().enumerate().collect();
-    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW).await
+    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW, Writes::AnObject).await
 }
 
 fn refuse(fake: &Fake, service: &'static str, action: &str, code: &str, message: &str) {
@@ -37,6 +37,37 @@ fn plus(mut base: Value, more: &Value) -> Value {
 
 fn with(more: &Value) -> Value {
     plus(plain(), more)
+}
+
+fn of_block(more: &Value) -> Value {
+    plus(json!({ "market": "capacity-block", "capacity_reservation": "cr-0123456789abcdef0" }), more)
+}
+
+fn reservation(zone: &str, minutes: u64) -> Reservation {
+    Reservation {
+        id: "cr-0123456789abcdef0".to_owned(),
+        state: "active".to_owned(),
+        zone: zone.to_owned(),
+        starts: Some(NOW),
+        ends: Some(NOW.plus(Duration::from_mins(minutes))),
+    }
+}
+
+fn instance(tags: crate::cloud::Tags) -> Instance {
+    Instance {
+        id: "i-0123456789abcdef0".to_owned(),
+        index: 0,
+        state: "running".to_owned(),
+        reason: None,
+        instance_type: "c7i.8xlarge".to_owned(),
+        zone: "eu-west-1a".to_owned(),
+        image: "ami-0abc1234def567890".to_owned(),
+        private_ip: None,
+        launched: Some(NOW),
+        is_spot: false,
+        token: String::new(),
+        tags,
+    }
 }
 
 /// A row: its name, what is different in the region, and the workload.
@@ -78,6 +109,28 @@ fn rows() -> Vec<Row> {
             "small subnets",
             |fake| fake.state().subnets.iter_mut().for_each(|subnet: &mut Subnet| subnet.addresses = 11),
             planned(plain(), site(), 12),
+        ),
+        row("no capacity block", |_| {}, plan(of_block(&json!({})))),
+        row(
+            "capacity block ends",
+            |fake| fake.state().reservations.push(reservation("eu-west-1a", 49)),
+            plan(of_block(&json!({}))),
+        ),
+        row(
+            "capacity block elsewhere",
+            |fake| fake.state().reservations.push(reservation("eu-west-1c", 500)),
+            plan(of_block(&json!({}))),
+        ),
+        row(
+            "missing rights for groups and for ending",
+            |fake| {
+                let tags = crate::cloud::Tags::from([("rfm-managed".to_owned(), "true".to_owned())]);
+                fake.state().instances.push(instance(tags));
+                for action in ["CreateSecurityGroup", "CreatePlacementGroup", "TerminateInstances", "CreateTags"] {
+                    refuse(fake, "EC2", action, "UnauthorizedOperation", "");
+                }
+            },
+            planned(with(&json!({ "placement": "cluster" })), site(), 2),
         ),
         row("no bucket", |fake| refuse(fake, "S3", "PutObject", "NoSuchBucket", ""), as_planned()),
         row("bucket elsewhere", |fake| refuse(fake, "S3", "PutObject", "PermanentRedirect", ""), as_planned()),
@@ -200,4 +253,17 @@ async fn a_finding_names_the_workloads_that_it_ends() {
     ];
     let found = found(&Arc::new(Fake::default()), &handles).await;
     assert_eq!(found.iter().map(|finding| &finding.workloads[..]).collect::<Vec<_>>(), [&[1, 3][..]]);
+}
+
+#[tokio::test]
+async fn what_only_looks_writes_nothing() {
+    let fake = Arc::new(Fake::default());
+    refuse(&fake, "S3", "ListObjectsV2", "AccessDenied", "");
+    let handle = planned(plain(), site(), 1);
+    let found = findings(&*fake, &Resolver::new(fake.clone()), &[(0, &handle)], NOW, Writes::Nothing).await;
+    assert_eq!(
+        found.iter().map(|finding| &*finding.what).collect::<Vec<_>>(),
+        ["the AWS credentials do not allow s3:ListBucket"]
+    );
+    assert!(!fake.state().calls.iter().any(|call| ["PutObject", "DeleteObjects"].contains(call)), "{:?}", fake.state().calls);
 }

@@ -3,7 +3,10 @@
 use super::facts::Facts;
 use crate::{
     cloud::{CloudError, Image, InstanceType, action},
-    decide::offer::{Refusal, Refused},
+    decide::{
+        block::{Block, block, shown},
+        offer::{Refusal, Refused},
+    },
     plan::Handle,
     resolve::Unresolved,
 };
@@ -33,6 +36,7 @@ pub(super) fn wrong(facts: &Facts, handle: &Handle, now: Timestamp) -> Vec<Wrong
     list.types(facts, handle, image);
     list.subnets(facts, handle);
     list.bucket(facts, handle);
+    list.capacity_block(facts, handle, now);
     list.trial(facts, handle);
     for error in facts.refusals() {
         list.refused(error);
@@ -218,6 +222,28 @@ impl List {
         }
     }
 
+    fn capacity_block(&mut self, facts: &Facts, handle: &Handle, now: Timestamp) {
+        let Some(id) = &handle.capacity_reservation else { return };
+        let reservation = match facts.reservations.get(id) {
+            Some(Some(Ok(Some(reservation)))) => reservation,
+            Some(Some(Ok(None))) => {
+                let what = format!("{} has no capacity reservation {id}", facts.region);
+                return self.say(what, "correct `capacity_reservation`: `aws ec2 describe-capacity-reservations` lists them");
+            }
+            Some(Some(Err(error))) => return self.refused(error),
+            Some(None) | None => return,
+        };
+        if let Block::Never(why) = block(reservation, handle.lifetime, now) {
+            self.say(why, "lower `time_limit`, or take a block that lasts longer");
+        }
+        let Some(Ok(subnets)) = &facts.subnets else { return };
+        let is_elsewhere = |id: &String| subnets.get(id).is_some_and(|subnet| subnet.zone != reservation.zone);
+        if !reservation.zone.is_empty() && handle.offers.iter().all(|offer| is_elsewhere(&offer.subnet)) {
+            let what = format!("the capacity block {id} is in {}, where the site names no subnet", reservation.zone);
+            self.say(what, "name a subnet in this zone in the site file");
+        }
+    }
+
     fn trial(&mut self, facts: &Facts, handle: &Handle) {
         let Some((key, _)) = facts.trial(handle) else { return };
         let Some(Some(Err(error))) = facts.trials.get(&key) else { return };
@@ -283,8 +309,4 @@ fn is_unknown_caller(code: &str) -> bool {
 
 fn is_forbidden(code: &str) -> bool {
     matches!(code, "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException")
-}
-
-fn shown(at: Timestamp) -> String {
-    jiff::Timestamp::from_microsecond(at.0).map_or_else(|_| "?".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }

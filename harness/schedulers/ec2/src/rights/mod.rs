@@ -131,6 +131,7 @@ impl Rights<'_> {
                 names.push(format!("{account}:security-group/*"));
             }
             names.extend(handle.security_groups.iter().map(|group| format!("{account}:security-group/{group}")));
+            names.extend(handle.key_name.iter().map(|key| format!("{account}:key-pair/{key}")));
             if handle.in_cluster() {
                 names.push(format!("{account}:placement-group/*"));
             }

@@ -150,3 +150,20 @@ async fn what_its_instances_were_used_for_is_known_after_its_cleanup() {
     dearer.own["ec2_config"]["instance_type"] = serde_json::json!(["c7i.8xlarge", "c7a.8xlarge"]);
     assert_eq!(world.ec2.most_usage(&dearer).to_string(), "2.50 instance-hours of c7a.8xlarge, price unknown");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_kept_is_logged_in_to_with_the_key_of_the_site() {
+    let world = World::new();
+    world.fake.state().images[0].name = "ubuntu/images/hvm-ssd/ubuntu-noble-24.04-amd64-server-20261101".to_owned();
+    let mut options = crate::plan::testing::site();
+    options["key_name"] = "bench team".into();
+    let planned = super::job_of(&crate::plan::testing::workload(crate::plan::testing::plain(), options));
+    let job = world.launched(&planned).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "done", Some(7));
+    world.end(&job).await.unwrap();
+    let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
+    let address = world.fake.state().instances[0].private_ip.clone().unwrap();
+    assert_eq!(left.look[1], format!("ssh -i 'bench team.pem' ubuntu@{address}"));
+    assert_eq!(world.fake.state().requests[0]["KeyName"], "bench team");
+}

@@ -175,3 +175,32 @@ async fn a_process_that_is_killed_at_any_step_of_a_launch_leaves_nothing_after_t
         assert_eq!(world.there(), [0; 5], "step {step}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_capacity_block_that_begins_later_is_waited_for_and_one_that_ends_too_early_is_a_mistake() {
+    let world = World::new();
+    let mut config = crate::plan::testing::plain();
+    config["market"] = "capacity-block".into();
+    config["capacity_reservation"] = "cr-0123456789abcdef0".into();
+    let job = super::job_of(&crate::plan::testing::workload(config, crate::plan::testing::site()));
+    let at = |minutes: i64| Some(muster_text::time::Timestamp::of_seconds(super::START + minutes * 60));
+    let reserve = |starts, ends| {
+        world.fake.state().reservations = vec![crate::cloud::Reservation {
+            id: "cr-0123456789abcdef0".to_owned(),
+            state: "scheduled".to_owned(),
+            zone: "eu-west-1a".to_owned(),
+            starts: at(starts),
+            ends: at(ends),
+        }];
+    };
+    assert_eq!(world.ec2.launch(&job).await.unwrap_err().class, Class::Config, "there is none");
+    reserve(20, 100);
+    let Launch::NotNow { why, retry_after, created } = world.ec2.launch(&job).await.unwrap() else { panic!("it is too early") };
+    assert_eq!((retry_after, created), (Duration::from_mins(5), None));
+    assert!(why.starts_with("the capacity block cr-0123456789abcdef0 begins at 2026-"), "{why}");
+    reserve(-20, 45);
+    let error = world.ec2.launch(&job).await.unwrap_err();
+    assert_eq!((error.class, world.there()), (Class::Config, [0; 5]), "{error}");
+    reserve(-20, 100);
+    world.launched(&job).await;
+}

@@ -3,7 +3,7 @@
 
 use crate::{
     sql::{Connection, query},
-    write::{history::Known, message::Seen},
+    write::history::Known,
 };
 use muster_core::job::scheduler::NodeSeen;
 use muster_text::time::Timestamp;
@@ -20,14 +20,16 @@ struct Stored {
     facts: BTreeMap<String, String>,
 }
 
-/// Writes down what a session was told.
-pub(crate) async fn write_nodes(connection: &mut Connection, known: &mut Known, system: &str, seen: &Seen) -> Result<(), Error> {
-    if seen.nodes.is_empty() {
-        return Ok(());
-    }
-    let stored = stored(connection, system).await?;
+/// Writes down what a scheduler has said of nodes.
+pub(crate) async fn write_nodes(
+    connection: &mut Connection,
+    known: &mut Known,
+    (system, nodes): (&str, &[NodeSeen]),
+    at: Timestamp,
+) -> Result<(), Error> {
+    let stored = stored(connection, system, nodes).await?;
     let mut same = Vec::new();
-    for NodeSeen { name, uid, class, facts } in &seen.nodes {
+    for NodeSeen { name, uid, class, facts } in nodes {
         let same_uid = stored.get(&(name.clone(), uid.clone()));
         // One that was known by its name alone is this machine.
         let before = same_uid.or_else(|| stored.get(&(name.clone(), String::new())));
@@ -40,36 +42,46 @@ pub(crate) async fn write_nodes(connection: &mut Connection, known: &mut Known, 
             known.set_node(system, name, before.id);
             before.id
         } else {
-            known.described_node(connection, (system, name, uid), (class, ""), seen.at).await?
+            known.described_node(connection, (system, name, uid), (class, ""), at).await?
         };
         let none = BTreeMap::new();
         let before = before.map_or(&none, |before| &before.facts);
-        write_facts(connection, id, (before, facts), seen.at).await?;
+        write_facts(connection, id, (before, facts), at).await?;
     }
     for ids in same.chunks(IN_LIST) {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let text = format!("UPDATE node SET last_seen = $1 WHERE last_seen < $1 AND id IN ({})", ids.join(", "));
-        query(sqlx::AssertSqlSafe(text)).bind(seen.at.0).execute(connection).await?;
+        query(sqlx::AssertSqlSafe(text)).bind(at.0).execute(connection).await?;
     }
     Ok(())
 }
 
-/// The nodes of a system, by name and uid, with the facts that hold.
-async fn stored(connection: &mut Connection, system: &str) -> Result<HashMap<(String, String), Stored>, Error> {
-    let mut facts: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
-    let holding =
-        "SELECT f.node, f.key, f.value FROM node n JOIN node_fact f ON f.node = n.id WHERE n.system = $1 AND f.until IS NULL";
-    for row in query(holding).bind(system.to_owned()).fetch_all(connection).await? {
-        facts.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?, row.try_get(2)?);
+/// The nodes of a system with one of these names, by name and uid, with the facts that hold.
+async fn stored(
+    connection: &mut Connection,
+    system: &str,
+    nodes: &[NodeSeen],
+) -> Result<HashMap<(String, String), Stored>, Error> {
+    let mut found = HashMap::new();
+    for part in nodes.chunks(IN_LIST) {
+        let places = (2..part.len() + 2).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
+        let of_names = |select: &str| {
+            let text = format!("{select} WHERE n.system = $1 AND n.name IN ({places})");
+            let statement = query(sqlx::AssertSqlSafe(text)).bind(system.to_owned());
+            part.iter().fold(statement, |statement, node| statement.bind(node.name.clone()))
+        };
+        let mut facts: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
+        let holding = "SELECT f.node, f.key, f.value FROM node n JOIN node_fact f ON f.node = n.id AND f.until IS NULL";
+        for row in of_names(holding).fetch_all(connection).await? {
+            facts.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?, row.try_get(2)?);
+        }
+        for row in of_names("SELECT n.id, n.name, n.uid, n.class FROM node n").fetch_all(connection).await? {
+            let id: i64 = row.try_get(0)?;
+            let node = Stored { id, class: row.try_get(3)?, facts: facts.remove(&id).unwrap_or_default() };
+            found.insert((row.try_get(1)?, row.try_get(2)?), node);
+        }
     }
-    let mut nodes = HashMap::new();
-    let all = query("SELECT id, name, uid, class FROM node WHERE system = $1").bind(system.to_owned());
-    for row in all.fetch_all(connection).await? {
-        let id: i64 = row.try_get(0)?;
-        let node = Stored { id, class: row.try_get(3)?, facts: facts.remove(&id).unwrap_or_default() };
-        nodes.insert((row.try_get(1)?, row.try_get(2)?), node);
-    }
-    Ok(nodes)
+    Ok(found)
 }
 
 /// Writes down what has changed of a node.

@@ -1,6 +1,6 @@
 //! What EC2 answers, as XML. Only what is asked for is read.
 
-use crate::cloud::{Image, Instance, InstanceType, Subnet, Tags, Thing};
+use crate::cloud::{Image, Instance, InstanceType, Reservation as Capacity, Subnet, Tags, Thing};
 use muster_text::time::Timestamp;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
@@ -53,6 +53,7 @@ pages! {
     Launched: "instancesSet" of RawInstance => Instance;
     SecurityGroups: "securityGroupInfo" of RawThing => Thing;
     PlacementGroups: "placementGroupSet" of RawThing => Thing;
+    CapacityReservations: "capacityReservationSet" of RawReservation => Capacity;
     Volumes: "volumeSet" of RawThing => Thing;
     Reservations: "reservationSet" of Launched => Reservation;
 }
@@ -228,6 +229,32 @@ impl From<RawSubnet> for Subnet {
             vpc: raw.vpc_id,
             free_addresses: raw.available_ip_address_count,
             addresses: addresses(&raw.cidr_block).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawReservation {
+    capacity_reservation_id: String,
+    #[serde(default)]
+    state: String,
+    #[serde(default)]
+    availability_zone: String,
+    #[serde(default, deserialize_with = "time")]
+    start_date: Option<Timestamp>,
+    #[serde(default, deserialize_with = "time")]
+    end_date: Option<Timestamp>,
+}
+
+impl From<RawReservation> for Capacity {
+    fn from(raw: RawReservation) -> Self {
+        Self {
+            id: raw.capacity_reservation_id,
+            state: raw.state,
+            zone: raw.availability_zone,
+            starts: raw.start_date,
+            ends: raw.end_date,
         }
     }
 }

@@ -19,8 +19,8 @@ mod tests;
 mod wire;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Subnet, Tags, Thing,
-    action,
+    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Reservation, Subnet,
+    Tags, Thing, action,
 };
 use crate::plan::Place;
 use answers::{Console, Created, Done, Page};
@@ -259,10 +259,20 @@ impl Cloud for Aws {
         Box::pin(async { Ok(self.ec2::<answers::Launched>(action::RUN_INSTANCES, request.clone()).await?.take().0) })
     }
 
-    fn try_run_instances<'a>(&'a self, request: &'a Value) -> Call<'a, ()> {
-        let mut parameters = request.clone();
+    fn reservation<'a>(&'a self, id: &'a str) -> Call<'a, Option<Reservation>> {
+        let parameters = json!({ "CapacityReservationIds": [id] });
+        Box::pin(async {
+            match self.ec2_list::<answers::CapacityReservations>(action::DESCRIBE_CAPACITY_RESERVATIONS, parameters).await {
+                Err(error) if error.code().is_some_and(|code| code.starts_with("InvalidCapacityReservationId")) => Ok(None),
+                found => found.map(|mut found| found.pop()),
+            }
+        })
+    }
+
+    fn try_call<'a>(&'a self, action: &'static str, parameters: &'a Value) -> Call<'a, ()> {
+        let mut parameters = parameters.clone();
         parameters["DryRun"] = true.into();
-        Box::pin(async { self.ec2_unless(&["DryRunOperation"], action::TRY_RUN_INSTANCES, parameters).await })
+        Box::pin(async move { self.ec2_unless(&["DryRunOperation"], action, parameters).await })
     }
 
     fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>> {

@@ -13,6 +13,7 @@ const RESERVED_IN_PATHS: &AsciiSet = &RESERVED.remove(b'/');
 /// On the wire a list has the name of one of its items. Lists that are not here keep theirs.
 const LISTS: &[(&str, &str)] = &[
     ("BlockDeviceMappings", "BlockDeviceMapping"),
+    ("CapacityReservationIds", "CapacityReservationId"),
     ("Filters", "Filter"),
     // Of an adapter. The groups of a permission are `UserIdGroupPairs`.
     ("Groups", "SecurityGroupId"),

@@ -3,8 +3,8 @@
 mod state;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Subnet, Tags, Thing,
-    action,
+    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Reservation, Subnet,
+    Tags, Thing, action,
 };
 use crate::plan::Place;
 use futures_util::future::{pending, ready};
@@ -178,8 +178,12 @@ impl Cloud for Fake {
         self.call(action::RUN_INSTANCES, |state| state.launch(request))
     }
 
-    fn try_run_instances<'a>(&'a self, _: &'a Value) -> Call<'a, ()> {
-        self.call(action::TRY_RUN_INSTANCES, |_| Ok(()))
+    fn reservation<'a>(&'a self, id: &'a str) -> Call<'a, Option<Reservation>> {
+        self.call(action::DESCRIBE_CAPACITY_RESERVATIONS, |state| Ok(state.reservations.iter().find(|one| one.id == id).cloned()))
+    }
+
+    fn try_call<'a>(&'a self, action: &'static str, _: &'a Value) -> Call<'a, ()> {
+        self.call(action, |_| Ok(()))
     }
 
     fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>> {

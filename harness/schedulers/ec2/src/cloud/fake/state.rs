@@ -1,7 +1,7 @@
 //! What is in the region in memory, and what changes it in more than one step.
 
 use super::refused;
-use crate::cloud::{CloudError, Filter, Image, Instance, InstanceType, Subnet, Tags, Thing, action};
+use crate::cloud::{CloudError, Filter, Image, Instance, InstanceType, Reservation, Subnet, Tags, Thing, action};
 use muster_text::{Value, time::Timestamp};
 use std::collections::BTreeMap;
 
@@ -18,6 +18,7 @@ pub(crate) struct State {
     /// Type and zone.
     pub offerings: Vec<(String, String)>,
     pub subnets: Vec<Subnet>,
+    pub reservations: Vec<Reservation>,
     pub parameters: BTreeMap<String, String>,
     pub instances: Vec<Instance>,
     /// How often `instances` does not list yet what is launched from now on.

@@ -22,6 +22,8 @@ fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
         key: String::new(),
         instance_type,
         zone,
+        kernel: "6.1".to_owned(),
+        microcode: "0x1".to_owned(),
         started: exit.map(|_| 1100),
         log_bytes: 4,
         outputs: super::super::status::Outputs::None,

@@ -250,7 +250,7 @@ fn planned(world: &World) -> Handle {
 
 async fn found(cloud: Aws, handle: &Handle) -> Vec<Finding> {
     let cloud: Arc<dyn Cloud> = Arc::new(cloud);
-    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now()).await
+    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now(), preflight::Writes::AnObject).await
 }
 
 /// All that is called from the launch of a case to its end, but for placement groups, which moto does not have.

@@ -1,0 +1,45 @@
+//! What `muster doctor` asks of a partition beside the preflight of its cases: whose credentials there are, and until when.
+
+use crate::{config::Options, decide::block::shown, plan::Place, poll::Region};
+use muster_core::{error::SchedulerError, probe::Probed};
+use muster_text::{Value, time::format_duration};
+use std::{sync::Arc, time::Duration};
+
+pub(crate) const CREDENTIALS: &str = "credentials";
+
+/// What ends sooner is worth a look.
+const SOON: Duration = Duration::from_hours(1);
+
+/// Where a partition is.
+///
+/// # Errors
+/// What is wrong with its options, or missing.
+pub(crate) fn place(options: &Value) -> Result<Place, String> {
+    let read = Options::read(options, "").map_err(|mistakes| {
+        let mistakes: Vec<String> = mistakes.into_iter().map(|mistake| mistake.message).collect();
+        mistakes.join("; ")
+    })?;
+    Ok(Place { region: read.region.0, endpoint_url: read.endpoint_url.map(|address| address.0) })
+}
+
+/// The account, and how long the credentials last.
+pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerError>, String>) -> Vec<Probed> {
+    let hint = || Some("`aws sts get-caller-identity` has to work in the same environment".to_owned());
+    let region = match region {
+        Ok(Ok(region)) => region,
+        Ok(Err(error)) => return vec![Probed::error(CREDENTIALS, muster_core::error::chain(&error), hint())],
+        Err(mistakes) => return vec![Probed::error(CREDENTIALS, mistakes, None)],
+    };
+    let found = async { Ok((region.cloud.credentials_end().await?, region.cloud.account().await?)) };
+    let found: Result<_, crate::cloud::CloudError> = found.await;
+    match found {
+        Err(error) => vec![Probed::error(CREDENTIALS, error.to_string(), hint())],
+        Ok((None, account)) => vec![Probed::fine(CREDENTIALS, format!("of account {account}, which do not end"))],
+        Ok((Some(end), account)) => {
+            let left = end.since(region.now());
+            let what = format!("of account {account}, until {} (for {})", shown(end), format_duration(left));
+            let longer = Some("cases whose `time_limit` lasts longer are not launched".to_owned());
+            vec![if left < SOON { Probed::warning(CREDENTIALS, what, longer) } else { Probed::fine(CREDENTIALS, what) }]
+        }
+    }
+}
