@@ -91,7 +91,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
                     case: (*case).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
-                    keeps_files: false,
+                    keep_files: Vec::new(),
                     program: Program::Own { env_vars: Vec::new() },
                     scheduler: "fake".into(),
                     own: Map::from_iter([("fake".to_owned(), scenario)]),

@@ -145,6 +145,11 @@ fn data(descriptor: &mut Descriptor<'_>) -> Vec<Value> {
             descriptor.say(line, Level::Defect, "a data source needs `src` and `path`".to_owned(), None);
             continue;
         };
+        if sum.is_none() && src.value.starts_with("http") {
+            let why = "a file of the web is verified before it is used, and the descriptor has no digest of it".to_owned();
+            descriptor.say(src.line, Level::Refused, why, Some("add it to `data` with `sha256`, as `sha256sum FILE` prints it"));
+            continue;
+        }
         let mut set = vec![("src", src.value), ("dest", dest.value)];
         set.extend(sum.map(|sum| ("md5", sum.value)));
         sets.push(Value::Dict(set.into_iter().map(|(key, value)| (Value::Str(key.to_owned()), Value::Str(value))).collect()));

@@ -20,9 +20,9 @@ pub struct Workload {
     pub stage: PathBuf,
     /// What is put into that folder before anything runs; `None`: nothing.
     pub staging: Option<Staging>,
-    /// Whether the check has `keep_files`: a scheduler that does not share the folder brings back what the job leaves.
-    #[serde(default)]
-    pub keeps_files: bool,
+    /// The globs of `keep_files`: a scheduler that does not share the folder brings back what they name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep_files: Vec<String>,
     pub program: Program,
     /// The name of its scheduler in the site file.
     #[serde(default)]

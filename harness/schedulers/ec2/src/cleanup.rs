@@ -21,7 +21,7 @@ use muster_core::{
     job::scheduler::{Disposition, Job, JobStatus, Leftovers},
 };
 use muster_text::{shell, time::format_duration};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long instances may take to end. Bare metal takes minutes.
@@ -32,8 +32,8 @@ const BY_ITSELF: Duration = Duration::from_secs(30);
 const LAST_WORD: Duration = Duration::from_secs(20);
 /// EC2 may list an instance so long after its launch.
 const LISTED_WITHIN: Duration = Duration::from_mins(1);
-/// How often instances are looked for whose launch had no answer.
-const SEARCHES: u32 = 4;
+/// An end that was asked for and has not begun is asked for again.
+const AGAIN: Duration = Duration::from_mins(1);
 /// How often a group is deleted that is still in use, and the pause.
 const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 
@@ -73,7 +73,7 @@ impl Cleanup<'_> {
                 left.push(self.line(&format!("volume {volume}"), &error, &format!("ec2 delete-volume --volume-id {volume}")));
             }
         }
-        if with_objects && let Err(error) = objects::remove(self.region, &self.handle).await {
+        if with_objects && let Err(error) = objects::remove(self.region, self.job, &self.handle).await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
             left.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
         }
@@ -90,10 +90,14 @@ impl Cleanup<'_> {
         }
         let until = self.region.now().plus(Duration::from_secs(self.handle.lifetime.keep));
         let tag = ("rfm-expires", seconds(until).to_string());
-        let refused = |error| failure::of_running(error, "keep the instances");
-        self.region.cloud.tag(&kept, (tag.0, &tag.1)).await.map_err(refused)?;
+        // Whatever is refused here, the others end.
+        if let Err(error) = self.region.cloud.tag(&kept, (tag.0, &tag.1)).await {
+            tracing::warn!(%error, case = self.job.case, "instances are kept for as long as they have said at their launch");
+        }
         let mark = format!("{}{}", self.handle.prefix, objects::KEPT);
-        objects::note_kept(self.region, &self.handle, &mark).await.map_err(refused)?;
+        if let Err(error) = objects::note_kept(self.region, &self.handle, &mark).await {
+            tracing::warn!(%error, case = self.job.case, "an inventory does not tell that instances are kept");
+        }
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
         let sight = self.end(&is_kept).await?;
         let items = self.unended(&sight, &is_kept);
@@ -155,14 +159,12 @@ impl Cleanup<'_> {
         let mut sight = self.next_sight().await?;
         if self.region.attempts(self.job).is_doubtful && self.handle.launched.is_none() {
             // EC2 may have launched it, and lists it later.
-            for _ in 0..SEARCHES {
-                if sight.instances.is_empty() {
-                    sleep(self.handle.poll_interval).await;
-                    sight = self.next_sight().await?;
-                }
+            while sight.instances.is_empty() && started.elapsed() < LISTED_WITHIN {
+                sleep(self.handle.poll_interval).await;
+                sight = self.next_sight().await?;
             }
         }
-        let mut asked = false;
+        let mut asked: BTreeMap<String, Instant> = BTreeMap::new();
         let mut sights = self.tracked.sight();
         loop {
             let going: Vec<&Instance> = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one)).collect();
@@ -172,12 +174,14 @@ impl Cleanup<'_> {
             if (going.is_empty() && all_listed) || started.elapsed() >= ENDS_WITHIN {
                 return Ok(sight);
             }
-            let live: Vec<String> = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone()).collect();
-            let waits = !asked && started.elapsed() < BY_ITSELF && ends_itself(&self.handle, &sight);
-            if !live.is_empty() && !waits && !asked {
+            let is_asked = |id: &String| asked.get(id).is_some_and(|at| at.elapsed() < AGAIN);
+            let live = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone());
+            let live: Vec<String> = live.filter(|id| !is_asked(id)).collect();
+            let waits = asked.is_empty() && started.elapsed() < BY_ITSELF && ends_itself(&self.handle, &sight);
+            if !live.is_empty() && !waits {
                 self.tracked.end();
                 self.terminate(&live).await?;
-                asked = true;
+                asked.extend(live.into_iter().map(|id| (id, Instant::now())));
                 self.region.look_soon();
             }
             let next = Instant::now() + self.handle.poll_interval * 4;
@@ -186,7 +190,6 @@ impl Cleanup<'_> {
             } else {
                 // The region does not answer those who look.
                 sight = self.next_sight().await?;
-                asked = false;
             }
         }
     }
@@ -283,9 +286,15 @@ fn has_failed(member: &Member) -> bool {
     let Some(said) = &member.said else { return false };
     match said.state {
         Phase::Done | Phase::Timeout => said.exit.is_some_and(|exit| exit != 0),
-        Phase::Booted | Phase::Ready | Phase::Running | Phase::Interrupted | Phase::Rebooted | Phase::Failed | Phase::Stopped => {
-            false
-        }
+        Phase::Booted
+        | Phase::Ready
+        | Phase::Running
+        | Phase::Sending
+        | Phase::Full
+        | Phase::Interrupted
+        | Phase::Rebooted
+        | Phase::Failed
+        | Phase::Stopped => false,
     }
 }
 

@@ -2,27 +2,43 @@
 
 use crate::{
     agent::fetched::{Check, Fetched},
-    cloud::{Cloud, CloudError, Downloaded},
+    cloud::{Cloud, CloudError, Downloaded, Object},
     config::{Bucket, DataSet, Digest, Source, is_plain_path},
     failure,
     plan::Handle,
 };
 use muster_core::error::{Class, SchedulerError};
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use muster_text::time::Timestamp;
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
 
 /// The most files that one case fetches: each has an address in its list.
 const MOST_FILES: usize = 2000;
 
-/// The sizes of what was copied into a bucket, by bucket and key. One for all jobs of a region: a source is copied once, also where
-/// many ask at the same time.
+/// The rule of a bucket removes what is 7 days old. What is younger than this lasts until the instances have it.
+const STAYS: Duration = Duration::from_hours(5 * 24);
+
+/// For how long a copy that was seen is not looked for again.
+const BELIEVED: Duration = Duration::from_mins(5);
+
+/// What was copied into a bucket, by bucket and key. One for all jobs of a region: a source is copied once, also where many ask at
+/// the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     known: Mutex<BTreeMap<(String, String), Copy>>,
 }
 
-/// The size of a copy, once it is there. Who copies holds it.
-type Copy = Arc<Mutex<Option<u64>>>;
+/// The size of a copy, and when it was seen. Who copies holds it.
+type Copy = Arc<Mutex<Option<(u64, Timestamp)>>>;
+
+/// Where copies are, and when.
+#[derive(Clone, Copy)]
+pub(crate) struct Here<'a> {
+    pub cloud: &'a dyn Cloud,
+    pub now: Timestamp,
+    /// Where files may lie meanwhile.
+    pub folder: &'a Path,
+}
 
 /// Where a file from elsewhere is in the bucket of the site: under its digest, so that sessions share it.
 fn key_of(bucket: &Bucket, digest: &Digest) -> String {
@@ -41,13 +57,13 @@ pub(crate) fn copied(handle: &Handle) -> impl Iterator<Item = (&DataSet, &str, &
 }
 
 impl Copies {
-    /// Brings all that a job needs from elsewhere into the bucket. `folder`: where files may lie meanwhile.
+    /// Brings all that a job needs from elsewhere into the bucket.
     ///
     /// # Errors
     /// A source does not answer, or is another file than the check says.
-    pub(crate) async fn bring(&self, cloud: &dyn Cloud, handle: &Handle, folder: &Path) -> Result<(), SchedulerError> {
+    pub(crate) async fn bring(&self, here: Here<'_>, handle: &Handle) -> Result<(), SchedulerError> {
         for (_, address, digest) in copied(handle) {
-            self.copy(cloud, &handle.bucket, (address, digest), folder).await?;
+            self.copy(here, &handle.bucket, (address, digest)).await?;
         }
         Ok(())
     }
@@ -55,23 +71,25 @@ impl Copies {
     /// The size of a copy.
     async fn copy(
         &self,
-        cloud: &dyn Cloud,
+        Here { cloud, now, folder }: Here<'_>,
         bucket: &Bucket,
         (address, digest): (&str, &Digest),
-        folder: &Path,
     ) -> Result<u64, SchedulerError> {
         let key = key_of(bucket, digest);
         let known = Arc::clone(self.known.lock().await.entry((bucket.name.clone(), key.clone())).or_default());
         let mut known = known.lock().await;
-        if let Some(size) = *known {
+        if let Some((size, seen)) = *known
+            && now.since(seen) < BELIEVED
+        {
             return Ok(size);
         }
         let there = cloud.objects(&bucket.name, &key).await.map_err(|error| failure::of_launch(error, "look for data sets"))?;
-        let size = match there.iter().find(|object| object.key == key) {
+        let stays = |object: &&Object| object.modified.is_none_or(|written| now.since(written) < STAYS);
+        let size = match there.iter().find(|object| object.key == key).filter(stays) {
             Some(object) => object.size,
             None => fetch(cloud, (&bucket.name, &key), (address, digest), folder).await?,
         };
-        *known = Some(size);
+        *known = Some((size, now));
         Ok(size)
     }
 
@@ -79,18 +97,18 @@ impl Copies {
     ///
     /// # Errors
     /// There are none where the check says, or too many.
-    pub(crate) async fn files(&self, cloud: &dyn Cloud, handle: &Handle, folder: &Path) -> Result<Vec<Fetched>, SchedulerError> {
+    pub(crate) async fn files(&self, here: Here<'_>, handle: &Handle) -> Result<Vec<Fetched>, SchedulerError> {
         let mut files = Vec::new();
         for set in &handle.data {
             match &set.source {
                 Source::Http(address) => {
                     let Some(digest) = &set.digest else { continue };
-                    let size = self.copy(cloud, &handle.bucket, (address, digest), folder).await?;
+                    let size = self.copy(here, &handle.bucket, (address, digest)).await?;
                     let path = destination(set, address.split(['?', '#']).next().unwrap_or_default());
                     let (bucket, key) = (handle.bucket.name.clone(), key_of(&handle.bucket, digest));
                     files.push(Fetched { path, unpack: set.unpack, check: Check::Digest(digest.clone()), bucket, key, size });
                 }
-                Source::S3 { bucket, key } => files.extend(in_s3(cloud, set, (bucket, key)).await?),
+                Source::S3 { bucket, key } => files.extend(in_s3(here.cloud, set, (bucket, key)).await?),
             }
         }
         if files.len() > MOST_FILES {
@@ -181,13 +199,16 @@ mod tests {
     };
     use serde_json::json;
 
+    const NOW: i64 = 1_796_000_000;
+
     fn handle(data: &serde_json::Value) -> Handle {
         plan::handle(&workload(json!({ "ami": "ami-0abc1234", "instance_type": "c7i.8xlarge", "data": data }), site())).unwrap()
     }
 
     async fn files(fake: &Fake, data: serde_json::Value) -> Result<Vec<(String, String, u64)>, String> {
         let folder = tempfile::tempdir().unwrap();
-        let found = Copies::default().files(fake, &handle(&data), folder.path()).await;
+        let here = Here { cloud: fake, now: Timestamp::of_seconds(NOW), folder: folder.path() };
+        let found = Copies::default().files(here, &handle(&data)).await;
         let row = |file: Fetched| (file.path, file.key, file.size);
         found.map(|files| files.into_iter().map(row).collect()).map_err(|error| error.to_string())
     }
@@ -225,8 +246,33 @@ mod tests {
         let bucket = handle(&json!([])).bucket;
         let key = bucket.key(&format!("data/sha256-{digest}"));
         fake.put_now(&bucket.name, &key, b"123");
-        // The region in memory panics at a download.
+        // A download panics: the web is empty.
         let data = json!([{ "src": "https://example.org/a/set.tar?key=1", "dest": "sets/", "sha256": digest }]);
         assert_eq!(files(&fake, data).await.unwrap(), [row("sets/set.tar", &key, 3)]);
+    }
+
+    #[tokio::test]
+    async fn a_copy_that_the_rule_of_the_bucket_removes_soon_or_has_removed_is_made_again() {
+        use sha2::{Digest as _, Sha256};
+        let (fake, address) = (Fake::default(), "https://example.org/a/set.tar");
+        let digest = format!("{:x}", Sha256::digest(b"123"));
+        let handle = handle(&json!([{ "src": address, "dest": "sets/", "sha256": digest }]));
+        let at = (handle.bucket.name.clone(), handle.bucket.key(&format!("data/sha256-{digest}")));
+        fake.state().web.insert(address.to_owned(), b"123".to_vec());
+        fake.put_now(&at.0, &at.1, b"old");
+        let days = |days: i64| Timestamp::of_seconds(NOW - days * 86_400);
+        let (folder, copies) = (tempfile::tempdir().unwrap(), Copies::default());
+        let look = async |minutes: i64| {
+            let here = Here { cloud: &fake, now: Timestamp::of_seconds(NOW + minutes * 60), folder: folder.path() };
+            copies.bring(here, &handle).await.unwrap();
+            fake.object(&at.0, &at.1)
+        };
+        fake.state().modified.insert(at.clone(), days(4));
+        assert_eq!(look(0).await.as_deref(), Some(&b"old"[..]));
+        fake.state().modified.insert(at.clone(), days(6));
+        assert_eq!(look(10).await.as_deref(), Some(&b"123"[..]), "it would be gone before an instance has it");
+        fake.state().objects.remove(&at);
+        assert_eq!(look(12).await, None, "what was just seen is believed");
+        assert_eq!(look(20).await.as_deref(), Some(&b"123"[..]));
     }
 }

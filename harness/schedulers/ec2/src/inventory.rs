@@ -266,7 +266,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         placement: (!left.placement_groups.is_empty()).then_some(crate::config::Placement::Cluster),
         capacity_reservation: None,
         threads_per_core: None,
-        lifetime: Lifetime { limit: 0, keep: 0, boot: 0 },
+        lifetime: Lifetime { limit: 0, keep: 0, boot: 0, fetch: 0 },
         script: String::new(),
         pass_env: Vec::new(),
         poll_interval: crate::plan::POLL,
@@ -276,7 +276,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         volumes: Vec::new(),
         data: Vec::new(),
         staging: None,
-        keeps_files: false,
+        keep_files: Vec::new(),
     })
 }
 

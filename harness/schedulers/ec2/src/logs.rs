@@ -3,7 +3,7 @@
 
 use crate::{
     agent::{Pace, parcel::SEGMENTS},
-    cloud::CloudError,
+    cloud::{CloudError, PIECE},
     decide::{
         log::{Part, Tail, assemble},
         status::Member,
@@ -90,7 +90,9 @@ async fn send(
                 reader.finish(section, &sight).await?;
             }
             if reader.tracked.read_log() {
-                objects::remove(&region, &reader.handle).await.map_err(|error| failure::of_running(error, "remove objects"))?;
+                objects::remove(&region, job, &reader.handle)
+                    .await
+                    .map_err(|error| failure::of_running(error, "remove objects"))?;
             }
             return Ok(());
         }
@@ -172,9 +174,10 @@ impl Reader<'_> {
                 return Ok(());
             }
             let at = section.at;
+            let is_last = (data.len() as u64) < PIECE;
             section.at += data.len() as u64;
             self.say(Chunk::Bytes { section: section.name.clone(), at, data, time: None }).await;
-            if !section.at.is_multiple_of(full()) {
+            if is_last && !section.at.is_multiple_of(full()) {
                 return Ok(());
             }
         }

@@ -1,24 +1,28 @@
 //! All that a job has in S3.
 
 use crate::{
-    agent::parcel,
     cloud::{Call, CloudError},
     plan::Handle,
     poll::Region,
 };
+use muster_core::job::scheduler::Job;
 
 /// Is there when a failed instance is kept: an inventory tells it from one that runs.
 pub(crate) const KEPT: &str = "kept";
 
-/// Removes them. They are known without a look: which of them are there does not matter.
+/// Removes them: what is below its prefix, whoever has put it there.
 ///
 /// # Errors
 /// S3 does not answer, or refuses.
-pub(crate) async fn remove(region: &Region, handle: &Handle) -> Result<(), CloudError> {
-    let agents = parcel::entries(handle.instances, handle.keeps_files).into_iter().map(|entry| entry.key());
-    let keys: Vec<String> =
-        agents.chain(["boot", KEPT].map(str::to_owned)).map(|name| format!("{}{name}", handle.prefix)).collect();
-    region.cloud.delete(&handle.bucket.name, &keys).await
+pub(crate) async fn remove(region: &Region, job: &Job, handle: &Handle) -> Result<(), CloudError> {
+    // A handle that was stored by hand may have any prefix.
+    if !handle.prefix.ends_with(&format!("{}/{}/", job.session, job.identifier)) {
+        tracing::warn!(prefix = handle.prefix, "the prefix of a job is not its own, and its objects stay");
+        return Ok(());
+    }
+    let listed = region.cloud.objects(&handle.bucket.name, &handle.prefix).await?;
+    let keys: Vec<String> = listed.into_iter().map(|object| object.key).collect();
+    if keys.is_empty() { Ok(()) } else { region.cloud.delete(&handle.bucket.name, &keys).await }
 }
 
 /// Notes that an instance is kept.

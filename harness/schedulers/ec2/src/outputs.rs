@@ -5,15 +5,34 @@ use flate2::read::GzDecoder;
 use muster_core::{
     error::{Class, SchedulerError},
     job::{
-        scheduler::{Ending, Exit, Job},
+        scheduler::{Ending, Exit, Job, JobStatus},
         stage_folder,
     },
 };
 use muster_stage::blocking;
-use std::{fs::File, io, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// How long an address works by which the harness itself fetches them.
 const FETCHED_WITHIN: Duration = Duration::from_hours(1);
+
+/// What is said of a job before its files are fetched: that its script has ended. `None`: it was, or there are none.
+///
+/// # Errors
+/// Its handle cannot be read.
+pub(crate) fn first_said(job: &Job, ending: &Ending, seen: Option<&JobStatus>) -> Result<Option<JobStatus>, SchedulerError> {
+    let was_said = matches!(seen, Some(JobStatus::Running { has_ended: true, .. }));
+    if was_said || Handle::of(job)?.keep_files.is_empty() {
+        return Ok(None);
+    }
+    let what = Some("its files are fetched".to_owned());
+    Ok(Some(JobStatus::Running { since: ending.started, nodes: ending.nodes.clone(), partly_ended: what, has_ended: true }))
+}
 
 /// Fetches what the script has left.
 ///
@@ -21,7 +40,7 @@ const FETCHED_WITHIN: Duration = Duration::from_hours(1);
 /// It is not there although the script has passed: what reads the files would judge a part of them.
 pub(crate) async fn bring(region: &Arc<Region>, job: &Job, ending: &Ending) -> Result<(), SchedulerError> {
     let handle = Handle::of(job)?;
-    if !handle.keeps_files {
+    if handle.keep_files.is_empty() {
         return Ok(());
     }
     let has_passed = ending.exits.iter().all(|section| section.exit == Exit::Code(0));
@@ -53,11 +72,29 @@ async fn fetch(region: &Region, job: &Job, handle: &Handle) -> Result<(), Schedu
     downloaded.map_err(|error| failure::of_running(error, "fetch the files of a job"))?;
     let stage = job.stage.clone();
     let unpacked = blocking(move || unpack(archive.path(), &stage)).await;
-    unpacked.map_err(|error| SchedulerError::new(Class::Infra, format!("unpack the files of {}", job.case), error))
+    unpacked.map_err(|error| {
+        let class = if matches!(error, NotUnpacked::Link { .. }) { Class::Config } else { Class::Infra };
+        SchedulerError::new(class, format!("unpack the files of {}", job.case), error)
+    })
+}
+
+/// Why files are not where a session looks for them.
+#[derive(Debug, thiserror::Error)]
+enum NotUnpacked {
+    #[error(
+        "{} is kept, and {} is a link in the stage folder: leave it out of `keep_files`, or the folder out of `readonly_files`",
+        path.display(),
+        link.display()
+    )]
+    Link { path: PathBuf, link: PathBuf },
+    #[error("write {}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("read the archive")]
+    Archive(#[from] io::Error),
 }
 
 /// Regular files alone, nothing outside of the folder, and nothing in the place of Muster's own files: an instance is not trusted.
-fn unpack(archive: &Path, stage: &Path) -> io::Result<()> {
+fn unpack(archive: &Path, stage: &Path) -> Result<(), NotUnpacked> {
     let mut archive = tar::Archive::new(GzDecoder::new(File::open(archive)?));
     for entry in archive.entries()? {
         let mut entry = entry?;
@@ -65,11 +102,20 @@ fn unpack(archive: &Path, stage: &Path) -> io::Result<()> {
         let first = path.components().find(|part| !matches!(part, std::path::Component::CurDir));
         let is_ours = first.is_none_or(|part| stage_folder::is_ours(part.as_os_str()));
         if entry.header().entry_type().is_file() && !is_ours {
+            if let Some(link) = link_above(stage, &path) {
+                return Err(NotUnpacked::Link { path, link });
+            }
             entry.set_preserve_permissions(false);
-            entry.unpack_in(stage)?;
+            entry.unpack_in(stage).map_err(|source| NotUnpacked::File { path, source })?;
         }
     }
     Ok(())
+}
+
+/// The folder of a path that is a link: nothing may be written through it.
+fn link_above(stage: &Path, path: &Path) -> Option<PathBuf> {
+    let above = path.ancestors().skip(1);
+    above.filter(|folder| stage.join(folder).is_symlink()).last().map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -106,5 +152,26 @@ mod tests {
         for absent in ["rfm_job.out", "link", "../outside"] {
             assert!(!stage.join(absent).exists(), "{absent}");
         }
+    }
+
+    #[test]
+    fn a_file_below_a_link_is_the_check_s_mistake_and_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (stage, far) = (folder.path().join("stage"), folder.path().join("far"));
+        fs::create_dir(&stage).unwrap();
+        fs::create_dir(&far).unwrap();
+        std::os::unix::fs::symlink(&far, stage.join("sets")).unwrap();
+        let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+        let mut header = tar::Header::new_gnu();
+        header.set_size(3);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, "./sets/deep/made", &b"new"[..]).unwrap();
+        fs::write(folder.path().join("archive"), archive.into_inner().unwrap().finish().unwrap()).unwrap();
+        let error = unpack(&folder.path().join("archive"), &stage).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "sets/deep/made is kept, and sets is a link in the stage folder: leave it out of `keep_files`, or the folder out of `readonly_files`"
+        );
+        assert!(fs::read_dir(&far).unwrap().next().is_none(), "nothing is written through it");
     }
 }

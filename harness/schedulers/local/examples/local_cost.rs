@@ -158,7 +158,7 @@ fn workload(stage: PathBuf, script: &str) -> Workload {
         },
         stage,
         staging: None,
-        keeps_files: false,
+        keep_files: Vec::new(),
         program: Program::Script { text: script.to_owned(), pass_env: Vec::new() },
         scheduler: "local".into(),
         own: serde_json::Map::new(),

@@ -5,10 +5,23 @@ root=${RFM_ROOT:-/var/lib/muster}
 imds=${RFM_IMDS:-http://169.254.169.254}
 console=${RFM_CONSOLE:-/dev/console}
 mkdir -p "$root" && cd "$root" || exit 1
+now() { date +%s; }
+
+# The new timer replaces the old one. Where it does not, there is a moment without one.
+timer() { shutdown -P "$1" || { shutdown -c && shutdown -P "$1"; }; }
+
+# A boot forgets timers, and runs hooks alone: there is one from the first moment on, and each start sets what is left of the time.
+[ "$0" = "$root/agent" ] || cp "$0" agent
+hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
+mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
+[ -s deadline ] || echo $(($(now) + minutes * 60)) >deadline
+left=$((($(cat deadline) - $(now) + 59) / 60))
+if [ "$left" -gt 0 ]; then timer "+$left"; else timer now; fi
+# What has ended only waits for its end.
+[ ! -e over ] || exit 0
 
 # Cloud-init waits for its scripts, so the agent goes on as a service of its own.
 if [ "${1-}" != detached ]; then
-  [ "$0" = "$root/agent" ] || cp "$0" agent
   if [ -d /run/systemd/system ] && systemd-run --quiet --unit=rfm-agent -p OOMScoreAdjust=-900 /bin/sh "$root/agent" detached; then
     exit 0
   fi
@@ -57,8 +70,15 @@ link() {
 
 get() { link GET "$1" | request GET '' "$1.part" 'Accept: */*' && mv "$1.part" "$1"; }
 put() { link PUT "$1" | request PUT "$2" answer 'Content-Type: application/octet-stream'; }
-# Instances have the metadata service alone before they know any URL. Its token is for this boot.
-fact() { printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact; }
+# Instances have the metadata service alone before they know any URL. Its tokens end.
+token() {
+  printf '%s/latest/api/token\n' "$imds" | request PUT empty token "X-aws-ec2-metadata-token-ttl-seconds: $ttl" &&
+    token=$(cat token) renewed=$(($(now) + ttl / 2))
+}
+fact() {
+  [ "$(now)" -lt "$renewed" ] || token
+  printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact
+}
 retry() {
   left=$1
   shift
@@ -68,25 +88,28 @@ retry() {
     sleep "$pause"
   done
 }
-now() { date +%s; }
-
 status() { # STATE EXIT
-  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","key":"%s","state":"%s","exit":%s,"started":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
-    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$(size)" "$outputs" "$(now)" >status
-  put status status
+  printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","key":"%s","state":"%s","exit":%s,"started":%s,"ended":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
+    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$ended" "$(size)" "$outputs" "$(now)" >status &&
+    [ -s status ] && put status status
 }
-size() { wc -c <log | tr -d ' '; }
+bytes() { wc -c <"$1" | tr -d ' '; }
+# How long the log is. Of one that has shrunk more than can be found, so that it is seen to lack something.
+size() { echo $(($(bytes log) + (shrank == 1 ? sent + 1 : 0))); }
 
-# Sends what is new. An object is never torn, so the last segment is sent again until it is full.
+# Sends what is new. An object is never torn, so the last segment is sent again until it is full. A full disk has no room for a piece.
 push() {
-  total=$(size)
+  total=$(bytes log)
+  [ "$total" -ge "$sent" ] || shrank=1
+  [ "$shrank" -eq 0 ] || return 0
   while [ "$sent" -lt "$total" ]; do
-    dd if=log of=piece bs="$block" skip=$((segment * blocks)) count="$blocks" 2>/dev/null
     number=$(printf 'log.%03d' "$segment")
     link PUT "$number" >/dev/null || return 0
-    put "$number" piece || return 1
-    sent=$((segment * block * blocks + $(wc -c <piece)))
-    [ $((sent % (block * blocks))) -eq 0 ] && segment=$((segment + 1))
+    dd if=log of=piece bs="$block" skip=$((segment * blocks)) count="$blocks" 2>/dev/null || return 1
+    end=$((segment * block * blocks + $(bytes piece)))
+    [ "$end" -gt "$sent" ] && put "$number" piece || return 1
+    sent=$end
+    if [ $((sent % (block * blocks))) -eq 0 ]; then segment=$((segment + 1)); fi
   done
 }
 
@@ -94,48 +117,66 @@ push() {
 tail_to_console() { # EXIT
   total=$(size)
   from=$((total > 40000 ? total - 40000 : 0))
+  [ "$shrank" -eq 0 ] || from=$total
   {
     printf 'rfm-log %s %s exit=%s total=%s from=%s\n' "$id" "$rank" "$1" "$total" "$from"
     tail -c +$((from + 1)) log | base64 | awk -v name="$id $rank" '{ printf "rfm-log %s %d %s\n", name, NR - 1, $0 }'
   } >>"$console" 2>/dev/null
 }
 
-# The new timer replaces the old one. Where it does not, there is a moment without one.
-timer() { shutdown -P "$1" || { shutdown -c && shutdown -P "$1"; }; }
 finish() { # STATE EXIT
+  # What is sent needs room.
+  rm -f reserve
   retry 5 push
   pushed=$?
   if ! retry 5 status "$1" "$2" || [ "$pushed" -ne 0 ]; then tail_to_console "$2"; fi
-  if [ "$2" -ne 0 ] && [ "$keep" -gt 0 ]; then timer "+$keep"; else timer now; fi
+  if [ "$2" -ne 0 ] && [ "$keep" -gt 0 ]; then
+    echo $(($(now) + keep * 60)) >until && [ -s until ] && mv until deadline
+    : >over
+    timer "+$keep"
+  else
+    timer now
+  fi
   exit 0
 }
 stopped() { [ "$nodes" -gt 1 ] && get stop 2>/dev/null; }
 interrupted() { [ "$spot" -eq 1 ] && fact meta-data/spot/instance-action >/dev/null 2>&1; }
 kill_script() { kill -"$1" -"$(cat pid)" 2>/dev/null; }
 
-# Sends the files that the script has made or changed, for `keep_files`: an archive of at most 1 GiB.
+# Sends what `keep_files` names of the files that the script has made or changed: an archive of at most 1 GiB.
+is_kept() {
+  while IFS= read -r pattern; do
+    # shellcheck disable=SC2254  # it is a pattern
+    case $1 in $pattern) return 0 ;; esac
+  done <patterns
+  return 1
+}
 send_outputs() {
   [ "$keeps_files" -eq 1 ] && [ -e marker ] || return 0
+  # The time of the script is over.
+  push
+  status sending "$code"
   outputs=lost
-  (cd work && find . -type f -newer ../marker ! -path './rfm_*') >list || return 1
+  awk '$2 == "KEEP" { print $3 }' boot >patterns && (cd work && find . -type f -newer ../marker ! -path './rfm_*') >list || return 1
   mkdir -p kept
   while IFS= read -r file; do
-    mkdir -p "kept/${file%/*}" && { ln "work/$file" "kept/$file" || cp "work/$file" "kept/$file"; } || return 1
+    file=${file#./}
+    is_kept "$file" || continue
+    case $file in */*) mkdir -p "kept/${file%/*}" || return 1 ;; esac
+    ln "work/$file" "kept/$file" || cp "work/$file" "kept/$file" || return 1
   done <list
   tar -czf outputs -C kept . || return 1
   outputs=large
-  [ "$(wc -c <outputs | tr -d ' ')" -le 1073741824 ] || return 1
+  [ "$(bytes outputs)" -le 1073741824 ] || return 1
   outputs=lost patience=3600
   retry 5 put outputs outputs && outputs=sent
 }
 
-rank=0 instance='' ip='' type='' zone='' key='' started=null segment=0 sent=0 outputs=none
+rank=0 instance='' ip='' type='' zone='' key='' started=null ended=null segment=0 sent=0 shrank=0 outputs=none ttl=21600 renewed=0 token=''
 kernel=$(uname -r)
 microcode=$(sed -n 's/^microcode[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 : >>log
-token() { printf '%s/latest/api/token\n' "$imds" | request PUT empty token 'X-aws-ec2-metadata-token-ttl-seconds: 21600'; }
 retry "$tries" token
-token=$(cat token)
 rank=$(fact meta-data/ami-launch-index) instance=$(fact meta-data/instance-id) ip=$(fact meta-data/local-ipv4)
 type=$(fact meta-data/instance-type) zone=$(fact meta-data/placement/availability-zone)
 boot() { printf '%s\n' "$url_of_boot" | request GET '' boot 'Accept: */*'; }
@@ -155,15 +196,12 @@ if ! retry 5 get bundle || ! echo "$(link SHA bundle)  bundle" | sha256sum -c - 
 fi
 mkdir -p work
 tar -xzf bundle -C work || finish failed 125
-hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
-mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
-
 # Data sets: each file is what was named, or the script does not begin. The most time they have is that of the instance.
 is_right() { # FILE DIGEST-OR-SIZE
   case $2 in
   sha256:*) echo "${2#*:}  $1" | sha256sum -c - >/dev/null 2>&1 ;;
   md5:*) echo "${2#*:}  $1" | md5sum -c - >/dev/null 2>&1 ;;
-  *) [ "$(wc -c <"$1" | tr -d ' ')" = "${2#*:}" ] ;;
+  *) [ "$(bytes "$1")" = "${2#*:}" ] ;;
   esac
 }
 fetch() { printf '%s\n' "$url" | request GET '' "$path.part" 'Accept: */*' && is_right "$path.part" "$check"; }
@@ -178,7 +216,7 @@ fetch_data() {
     [ "$unpack" = 1 ] && path=$root/archive
     retry 5 fetch || { echo "the data set for $folder did not arrive as it was named ($check)" >>log && return 1; }
     if [ "$unpack" = 1 ]; then
-      tar -xf "$path.part" -C "$folder" 2>>log || tar -xzf "$path.part" -C "$folder" 2>>log || return 1
+      tar -xf "$path.part" -C "$folder" 2>untar || tar -xzf "$path.part" -C "$folder" 2>>untar || { cat untar >>log && return 1; }
       rm -f "$path.part"
     else
       mv "$path.part" "$path"
@@ -187,6 +225,9 @@ fetch_data() {
   patience=120
 }
 if ! fetch_data; then finish failed 125; fi
+
+# The agent outlives a lack of memory, and what uses it up does not.
+unprotected() { echo 0 >/proc/self/oom_score_adj || :; } 2>/dev/null
 
 # Several instances log in to each other with a server of their own: the image's is left alone. Each makes one pair of keys, as a
 # host and as a user. The private one never leaves it; the public ones go with the status, and come to all with `go`.
@@ -212,7 +253,7 @@ exec ssh -F /dev/null -l root -p 2222 -i $root/key -o IdentitiesOnly=yes -o Batc
 CLIENT
   chmod 755 rfm-ssh
   rm -f sshd.pid
-  "$sshd" -f "$root/sshd_config" -E "$root/sshd.log" || return 1
+  (unprotected && exec "$sshd" -f "$root/sshd_config" -E "$root/sshd.log") || return 1
   # It goes on in the background before it knows whether it can have the port.
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     [ ! -s sshd.pid ] || return 0
@@ -246,7 +287,7 @@ if [ "$nodes" -gt 1 ]; then
   # Without a server for logins, a script that starts nothing elsewhere still runs.
   if serve_logins; then key=$(awk '{ print $1, $2 }' key.pub); else echo 'no logins between the instances: sshd did not start'; fi
   retry 5 status ready null
-  deadline=$(($(now) + 900))
+  deadline=$(($(now) + 900 + fetch))
   until get go 2>/dev/null; do
     stopped && finish stopped 125
     [ "$(now)" -lt "$deadline" ] || finish failed 125
@@ -274,16 +315,32 @@ if [ "$nodes" -gt 1 ]; then
   fi
 fi
 
+# A script may fill the disk: there is room for the end of its log, and its status.
+if ! dd if=/dev/zero of=reserve bs="$block" count=$((blocks * 2)) 2>/dev/null; then
+  rm -f reserve
+  echo 'the disk of the instance is full before the script begins' >>log
+  finish full 125
+fi
 # A second between what is there and what the script makes: not every `find` knows smaller times.
 if [ "$keeps_files" -eq 1 ]; then touch marker && sleep 1; fi
 started=$(now)
+# The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. Files that are removed say what has happened, since
+# a full disk takes no new ones.
+touch whole draining
 {
-  # shellcheck disable=SC2016  # it is for the inner shell
-  (cd work && exec setsid sh -c 'echo $$ >"$1/pid" && . ./rfm_env.sh && exec sh ./rfm_job.sh' sh "$root") >log 2>&1 </dev/null
-  echo $? >exit.part && mv exit.part exit
+  {
+    # shellcheck disable=SC2016  # it is for the inner shell
+    (cd work && unprotected && exec setsid sh -c 'echo $$ >"$1/pid" && . ./rfm_env.sh && exec sh ./rfm_job.sh' sh "$root") 2>&1 </dev/null
+    code=$? full=''
+    dd if=/dev/zero of=probe bs="$block" count=1 2>/dev/null || full=full
+    rm -f probe
+    until echo "$code $full" >exit.part && [ -s exit.part ]; do rm -f reserve && sleep 1; done 2>/dev/null
+    mv exit.part exit
+  } | { cat >>log 2>/dev/null || { rm -f whole && cat >/dev/null; }; }
+  rm -f draining
 } &
 retry 5 status running null
-state='done' code='' again=0
+state='done' code='' full='' again=0 drain=$grace
 while [ ! -e exit ]; do
   sleep 1
   time=$(now)
@@ -312,6 +369,16 @@ while [ ! -e exit ]; do
   again=$((time + took + (took * 5 > flush ? took * 5 : flush)))
   status running null
 done
-[ -n "$code" ] || code=$(cat exit)
-[ "$state" = interrupted ] || send_outputs
+[ -n "$code" ] || read -r code full <./exit
+ended=$(now)
+# What it has left behind may hold the pipe for ever.
+while [ "$drain" -gt 0 ] && [ -e draining ]; do
+  sleep 1
+  drain=$((drain - 1))
+done
+if [ "$state" != interrupted ]; then
+  if [ ! -e whole ] || { [ -n "$full" ] && [ "$code" -ne 0 ]; }; then state=full; fi
+  rm -f reserve
+  send_outputs
+fi
 finish "$state" "$code"

@@ -46,6 +46,14 @@ pub(crate) fn lines(files: &[Fetched], addresses: &[String]) -> String {
     lines
 }
 
+/// Bytes a second of a file that takes long, and does not hang. The timer of an instance waits for so much.
+const SLOWEST: u64 = 20 << 20;
+
+/// Seconds that an instance may take for them. Unpacking an archive takes its time, too.
+pub(crate) fn seconds(files: &[Fetched]) -> u64 {
+    files.iter().fold(0u64, |sum, file| sum.saturating_add(file.room())).div_ceil(SLOWEST)
+}
+
 /// GiB that a root volume needs for them, with a tenth more.
 pub(crate) fn room_gib(files: &[Fetched]) -> u32 {
     let bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.room()));
@@ -76,6 +84,13 @@ mod tests {
         for (files, gib) in rows {
             assert_eq!(room_gib(&files), gib, "{files:?}");
         }
+    }
+
+    #[test]
+    fn an_instance_has_more_time_the_more_it_fetches() {
+        assert_eq!(seconds(&[]), 0);
+        assert_eq!(seconds(&[file(1, false)]), 1);
+        assert_eq!(seconds(&[file(20 << 30, false), file(10 << 30, true)]), 2048);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! User data is one script and nothing else: cloud-init runs nothing, and says nothing, if it cannot read what it gets.
 
 pub(crate) mod fetched;
+pub(crate) mod kept;
 pub(crate) mod parcel;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ pub(crate) struct Orders<'a> {
     pub limit: u64,
     /// Minutes that the instance stays after a failure.
     pub keep_minutes: u64,
+    /// Seconds that data sets may take.
+    pub fetch: u64,
     /// It may be taken away, with a notice two minutes before.
     pub is_spot: bool,
     /// What the script leaves is sent, too.
@@ -71,13 +74,13 @@ pub(crate) enum UserDataError {
 
 /// The script that an instance runs when it boots. Its first command starts the timer that ends the instance.
 pub(crate) fn script(orders: &Orders<'_>) -> String {
-    let Orders { id, instances, timer_minutes, limit, keep_minutes, is_spot, keeps_files, boot_url, pace } = orders;
+    let Orders { id, instances, timer_minutes, limit, keep_minutes, fetch, is_spot, keeps_files, boot_url, pace } = orders;
     let Pace { flush, block, blocks, tries, pause, grace } = pace;
     format!(
         "#!/bin/sh\n\
          # shellcheck disable=SC2317  # `retry` calls functions by their names\n\
          shutdown -P +{timer_minutes} || {{ (sleep {}; poweroff -f) & }}\n\
-         id={id} nodes={instances} limit={limit} keep={keep_minutes} spot={} keeps_files={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
+         id={id} nodes={instances} minutes={timer_minutes} limit={limit} keep={keep_minutes} fetch={fetch} spot={} keeps_files={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
          url_of_boot={}\n\
          {AGENT}",
         timer_minutes * 60,

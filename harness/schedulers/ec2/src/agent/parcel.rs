@@ -40,7 +40,7 @@ impl Entry {
 /// The script, the variables that are taken over from the harness, and what was staged, as a compressed archive. The same for the same
 /// job.
 pub(crate) fn bundle(script: &str, env: &[(String, String)], files: &[SentFile]) -> io::Result<Vec<u8>> {
-    let mut archive = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::best()));
+    let mut archive = tar::Builder::new(GzBuilder::new().write(Vec::new(), Compression::default()));
     let mut exports = String::new();
     for (name, value) in env {
         let _ = writeln!(exports, "export {name}={}", quote(value));
@@ -80,9 +80,10 @@ pub(crate) fn entries(instances: u32, keeps_files: bool) -> Vec<Entry> {
     for_all.into_iter().chain(outputs).chain((0..instances).flat_map(of_rank)).collect()
 }
 
-/// One line for each object: for which rank, what is done with it, its name and its address. The addresses are of the same order.
-pub(crate) fn list(bundle: &[u8], entries: &[Entry], addresses: &[String]) -> String {
-    let mut list = format!("* SHA bundle {}\n", hex(&Sha256::digest(bundle)));
+/// One line for each object: for which rank, what is done with it, its name and its address. `digest`: that of the bundle. The addresses
+/// are of the same order.
+pub(crate) fn list(digest: &str, entries: &[Entry], addresses: &[String]) -> String {
+    let mut list = format!("* SHA bundle {digest}\n");
     for (Entry { rank, method, name }, address) in entries.iter().zip(addresses) {
         let rank = rank.map_or_else(|| "*".to_owned(), |rank| rank.to_string());
         let method = match method {
@@ -94,8 +95,9 @@ pub(crate) fn list(bundle: &[u8], entries: &[Entry], addresses: &[String]) -> St
     list
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
+/// By what an agent verifies a bundle.
+pub(crate) fn digest(bundle: &[u8]) -> String {
+    Sha256::digest(bundle).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })

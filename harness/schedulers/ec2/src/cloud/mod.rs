@@ -84,7 +84,7 @@ pub(crate) trait Cloud: Send + Sync {
 
     // S3.
     fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> Call<'a, ()>;
-    /// An object from an offset on. `None`: there is none.
+    /// At most [`PIECE`] bytes of an object from an offset on; fewer only at its end. `None`: there is none.
     fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>>;
     /// All pages, in the order of the keys.
     fn objects<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> Call<'a, Vec<Object>>;
@@ -95,6 +95,15 @@ pub(crate) trait Cloud: Send + Sync {
     fn upload<'a>(&'a self, bucket: &'a str, key: &'a str, from: &'a Path) -> Call<'a, ()>;
     /// Addresses that who has them may use until `until`, of the same order as the keys.
     fn presign<'a>(&'a self, bucket: &'a str, wanted: &'a [(Method, String)], until: Timestamp) -> Call<'a, Vec<String>>;
+}
+
+/// The most of an object that one call brings: what takes too long is little, and is asked for again.
+pub(crate) const PIECE: u64 = 1 << 20;
+
+/// What such a call brings of a whole object.
+pub(crate) fn piece_of(object: &[u8], from: u64) -> Vec<u8> {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(object.len());
+    object[place(from)..place(from.saturating_add(PIECE))].to_vec()
 }
 
 /// A filter of EC2: a name, `tag:rfm-session`, and the values of which one has to be there.
@@ -198,6 +207,8 @@ pub(crate) struct Object {
     pub size: u64,
     /// It changes with the content.
     pub etag: String,
+    /// When it was written, if its listing says so.
+    pub modified: Option<Timestamp>,
 }
 
 /// What a file of the web turned out to be.

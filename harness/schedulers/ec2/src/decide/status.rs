@@ -1,8 +1,8 @@
 //! What is known of a job, from what EC2 and the agents say.
 //!
 //! ```text
-//! listed -> booted -> [ready, go] -> running -> done | timeout               as the agent says
-//!    |         |______________|_________|
+//! listed -> booted -> [ready, go] -> running -> [sending] -> done | timeout      as the agent says
+//!    |         |______________|_________|__________|
 //!    boot timeout, launch failed        interrupted | lost | ended by somebody | shut down by itself
 //! ```
 
@@ -23,6 +23,9 @@ const LISTED_WITHIN: Duration = Duration::from_mins(1);
 /// How long the instances of a case wait for each other: as long as their agents do.
 const READY_WITHIN: Duration = Duration::from_mins(15);
 
+/// How far clocks may differ: an instance whose timer should have ended it so long ago has none.
+const OVERDUE: Duration = Duration::from_mins(10);
+
 /// The exit status of an agent that could not run the script.
 const AGENT_FAILED: i32 = 125;
 
@@ -35,6 +38,10 @@ pub(crate) struct Launched {
     pub at: Timestamp,
     /// From the launch to the first sign of life.
     pub boot: Duration,
+    /// What fetching data sets may take.
+    pub fetch: Duration,
+    /// From the launch to when its own timer has ended it.
+    pub lives: Duration,
 }
 
 /// All that is known of one instance of a job.
@@ -74,6 +81,9 @@ pub(crate) enum Console {
 /// The object `status` of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Said {
+    /// Who says it. Empty: it could not find out.
+    #[serde(default)]
+    pub instance: String,
     pub state: Phase,
     pub exit: Option<i32>,
     #[serde(default)]
@@ -92,6 +102,9 @@ pub(crate) struct Said {
     pub microcode: String,
     /// Seconds since the Unix epoch, by the clock of the instance.
     pub started: Option<i64>,
+    /// When the script has ended.
+    #[serde(default)]
+    pub ended: Option<i64>,
     /// How long the log was then.
     #[serde(default)]
     pub log_bytes: u64,
@@ -127,6 +140,10 @@ pub(crate) enum Phase {
     Booted,
     Ready,
     Running,
+    /// The script has ended, and what it leaves is on its way.
+    Sending,
+    /// The disk is full, and took the end of the log or of the script with it.
+    Full,
     /// The spot notice came, and the log is sent.
     Interrupted,
     /// The instance booted a second time.
@@ -167,8 +184,8 @@ impl Phase {
     /// The agent has said its last word.
     fn is_last(self) -> bool {
         match self {
-            Self::Booted | Self::Ready | Self::Running => false,
-            Self::Interrupted | Self::Rebooted | Self::Failed | Self::Timeout | Self::Stopped | Self::Done => true,
+            Self::Booted | Self::Ready | Self::Running | Self::Sending => false,
+            Self::Full | Self::Interrupted | Self::Rebooted | Self::Failed | Self::Timeout | Self::Stopped | Self::Done => true,
         }
     }
 }
@@ -231,7 +248,8 @@ fn look(
 ) -> Result<JobStatus, Failure> {
     let Some(first) = members.first() else { return Ok(unlisted(launched, now)) };
     if let Some(lost) = members.iter().find(|member| member.has_ended_silently() || is_taken(member)) {
-        if lost.console == Console::NotRead && !is_taken(lost) {
+        // A script may have ended, and only its console say so. Of another rank nothing more is to be learned.
+        if lost.rank == first.rank && lost.console == Console::NotRead && !is_taken(lost) {
             acts.push(Act::ReadConsole(lost.rank));
             return Ok(ending_soon(launched, members));
         }
@@ -243,6 +261,10 @@ fn look(
     if let Some(failed) = members.iter().find(|member| member.phase() == Some(Phase::Failed)) {
         return Err(infra(format!("the agent on {} could not begin: its log says why", failed.who(launched))));
     }
+    if let Some(full) = members.iter().find(|member| member.phase() == Some(Phase::Full)) {
+        let who = full.who(launched);
+        return Err(Failure { class: Class::Config, why: format!("the disk of {who} is full: give `volume` a larger `size`") });
+    }
     if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
         return Err(infra(format!("{} does not reach S3: is there a route?", cut_off.who(launched))));
     }
@@ -250,11 +272,22 @@ fn look(
         let open = members.iter().filter(|member| member.exit().is_none() && member.state != State::Ended).count();
         return Ok(if open > 0 { ending_soon(launched, members) } else { ended(launched, members, now) });
     }
+    let overdue = launched.lives + OVERDUE;
+    if let Some(member) = members.iter().find(|member| member.state != State::Ended && now.since(launched.at) > overdue) {
+        let (who, lives) = (member.who(launched), format_duration(launched.lives));
+        return Err(infra(format!("{who} still runs, and its timer should have ended it {lives} after its launch")));
+    }
     if let Some(silent) = silent(launched, members, now) {
         return no_sign_of_life(launched, silent, acts);
     }
-    if first.phase() == Some(Phase::Running) {
-        return Ok(running(first, members, None, false));
+    match first.said.as_ref() {
+        Some(Said { state: Phase::Running, .. }) => return Ok(running(first, members, None, false)),
+        Some(Said { state: Phase::Sending, exit, .. }) => {
+            let exit = exit.map_or_else(String::new, |exit| format!(" with {exit}"));
+            let what = format!("{} has ended{exit}, and sends its files", first.who(launched));
+            return Ok(running(first, members, Some(what), true));
+        }
+        _ => {}
     }
     waiting(launched, members, has_go, now, acts)
 }
@@ -339,10 +372,11 @@ fn waiting(
         let addresses = members.iter().filter_map(|member| member.said.as_ref()).map(Said::host);
         acts.push(Act::Go(addresses.collect()));
     }
-    if now.since(launched.at) > launched.boot + READY_WITHIN && ready < all && all > 1 {
+    let within = launched.boot + launched.fetch + READY_WITHIN;
+    if now.since(launched.at) > within && ready < all && all > 1 {
         let missing = members.iter().filter(|member| member.phase() != Some(Phase::Ready));
         let missing: Vec<String> = missing.map(|member| member.who(launched)).collect();
-        return Err(infra(format!("not ready within {}: {}", format_duration(launched.boot + READY_WITHIN), missing.join(", "))));
+        return Err(infra(format!("not ready within {}: {}", format_duration(within), missing.join(", "))));
     }
     let why = match members.iter().filter(|member| member.said.is_none()).count() {
         0 if all == 1 => "fetches the script".to_owned(),
@@ -372,7 +406,10 @@ fn ended(launched: &Launched, members: &[Member], now: Timestamp) -> JobStatus {
     let rebooted = "the instance booted a second time, and the script was lost".to_owned();
     JobStatus::Ended(Ending {
         started: first.and_then(|first| first.said.as_ref()?.started).map_or(now, Timestamp::of_seconds),
-        ended: first.and_then(|first| Some(first.said.as_ref()?.t)).map_or(now, Timestamp::of_seconds),
+        ended: first
+            .and_then(|first| first.said.as_ref())
+            .map(|said| said.ended.unwrap_or(said.t))
+            .map_or(now, Timestamp::of_seconds),
         limit: (phase == Some(Phase::Timeout)).then_some(Clock::Run),
         cause: (phase == Some(Phase::Rebooted)).then_some(rebooted),
         ..with_exits(launched, members)

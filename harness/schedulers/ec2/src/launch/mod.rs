@@ -17,7 +17,7 @@ use crate::{
     },
     failure,
     launch::objects::Parcel,
-    plan::{Found, Handle, Offer, run_instances},
+    plan::{Found, Handle, Lifetime, Offer, run_instances},
     poll::{Attempts, Region, Wanted},
     resolve::Unresolved,
 };
@@ -53,6 +53,9 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
     let answer = attempt.ask().await;
     if let Ok(Launch::Launched(launched)) = &answer {
         region.track(launched)?;
+    }
+    if !matches!(answer, Ok(Launch::NotNow { .. })) && attempt.parcel.is_some() {
+        objects::forget_bundle(job).await;
     }
     answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })
 }
@@ -206,16 +209,21 @@ impl Attempt<'_> {
 
     /// The request for an offer, with what it needs in place.
     async fn request(&mut self, at: usize) -> Result<Value, SchedulerError> {
-        let (region, handle) = (self.region, Arc::clone(&self.handle));
-        let offer = &handle.offers[at];
+        let region = self.region;
+        let offer = &self.handle.offers[at].clone();
+        let handle = &self.handle;
         let resolved = region.resolver.resolved(&handle.image, &offer.instance_type).await.map_err(|error| match error {
             Unresolved::Missing(what) => SchedulerError::plain(Class::Config, what),
             Unresolved::Cloud(error) => failure::of_launch(error, "look at the image"),
         })?;
         let now = region.now();
         if self.parcel.is_none() {
-            self.parcel = Some(objects::send(region, self.job, &handle, now).await?);
+            let parcel = objects::send(region, self.job, handle, now).await?;
+            let lifetime = Lifetime { fetch: parcel.fetch, ..handle.lifetime };
+            self.handle = Arc::new(Handle { lifetime, ..(**handle).clone() });
+            self.parcel = Some(parcel);
         }
+        let handle = Arc::clone(&self.handle);
         let own_group = self.groups(offer, now).await?;
         let (boot_url, data_gib) =
             self.parcel.as_ref().map(|parcel| (parcel.boot_url.as_str(), parcel.data_gib)).unwrap_or_default();

@@ -3,11 +3,12 @@
 use crate::{
     agent::{
         fetched::{self, Fetched},
-        parcel, render_user_data,
+        kept, parcel, render_user_data,
     },
     cloud::Method,
+    data::Here,
     failure,
-    plan::{Handle, Offer, orders},
+    plan::{Handle, Lifetime, Offer, orders},
     poll::Region,
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -15,7 +16,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::scheduler::Job,
 };
-use muster_stage::sent_files;
+use muster_stage::{blocking, sent_files};
 use muster_text::time::{Timestamp, format_duration};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub(super) struct Parcel {
     pub boot_url: String,
     /// What its data sets take of a volume.
     pub data_gib: u32,
+    /// Seconds that fetching them may take.
+    pub fetch: u64,
 }
 
 /// The most that is sent beside the script, in bytes. It is in memory as a whole; larger files are data sets.
@@ -35,15 +38,12 @@ const MOST_FILES: u64 = 256 << 20;
 
 /// Puts the script, and the list of addresses, where the agents look for them.
 pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Parcel, SchedulerError> {
-    let until = now.plus(Duration::from_secs(handle.lifetime.expires_after()).min(LONGEST));
-    check_credentials(region, handle, now).await?;
-    let env = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
-    let variables: Vec<(String, String)> = handle.pass_env.iter().filter_map(env).collect();
-    let files = if handle.staging.is_some() { sent_files(job.stage.clone(), MOST_FILES).await? } else { Vec::new() };
-    let bundle = parcel::bundle(&handle.script, &variables, &files)
-        .map_err(|error| SchedulerError::new(Class::Infra, "pack the script", error))?;
-    let entries = parcel::entries(handle.instances, handle.keeps_files);
-    let data = region.copies.files(&*region.cloud, handle, &job.stage).await?;
+    let data = region.copies.files(Here { cloud: &*region.cloud, now, folder: &job.stage }, handle).await?;
+    let lifetime = Lifetime { fetch: fetched::seconds(&data), ..handle.lifetime };
+    let until = now.plus(Duration::from_secs(lifetime.expires_after()).min(LONGEST));
+    check_credentials(region, lifetime, now).await?;
+    let digest = send_bundle(region, job, handle).await?;
+    let entries = parcel::entries(handle.instances, !handle.keep_files.is_empty());
     let wanted = entries.iter().map(|entry| (entry.method, format!("{}{}", handle.prefix, entry.key())));
     let boot = format!("{}boot", handle.prefix);
     let wanted: Vec<(Method, String)> = std::iter::once((Method::Get, boot.clone())).chain(wanted).collect();
@@ -51,13 +51,58 @@ pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Times
     let signed = region.cloud.presign(bucket, &wanted, until).await;
     let mut addresses = signed.map_err(|error| failure::of_launch(error, "sign addresses"))?;
     let boot_url = addresses.remove(0);
-    let mut list = parcel::list(&bundle, &entries, &addresses);
+    let mut list = parcel::list(&digest, &entries, &addresses);
+    list.push_str(&kept::lines(&handle.keep_files));
     list.push_str(&fetched::lines(&data, &addresses_of(region, &data, until).await?));
-    for (key, bytes) in [(format!("{}bundle", handle.prefix), bundle), (boot, list.into_bytes())] {
-        let sent = region.cloud.put(bucket, &key, bytes).await;
-        sent.map_err(|error| failure::of_launch(error, &format!("write to s3://{bucket}/{key}")))?;
-    }
-    Ok(Parcel { boot_url, data_gib: fetched::room_gib(&data) })
+    put(region, bucket, &boot, list.into_bytes()).await?;
+    Ok(Parcel { boot_url, data_gib: fetched::room_gib(&data), fetch: lifetime.fetch })
+}
+
+/// A bundle waits here for the next attempt, while there is no capacity.
+const BUNDLE_FILE: &str = "rfm_job.bundle";
+
+/// What was packed is not needed any more.
+pub(super) async fn forget_bundle(job: &Job) {
+    let path = job.stage.join(BUNDLE_FILE);
+    // There is none where it could not be written.
+    let _ = blocking(move || std::fs::remove_file(path)).await;
+}
+
+/// Puts the script and its files where the agents look for them, and returns the digest.
+async fn send_bundle(region: &Region, job: &Job, handle: &Handle) -> Result<String, SchedulerError> {
+    let (path, known) = (job.stage.join(BUNDLE_FILE), region.bundle(job));
+    let waits = blocking(move || {
+        let bytes = std::fs::read(path).ok().filter(|_| known.is_some())?;
+        known.filter(|known| *known == parcel::digest(&bytes)).map(|digest| (digest, bytes))
+    });
+    let (digest, bytes) = match waits.await {
+        Some(packed) => packed,
+        None => pack(job, handle).await?,
+    };
+    put(region, &handle.bucket.name, &format!("{}bundle", handle.prefix), bytes).await?;
+    region.packed_bundle(job, &digest);
+    Ok(digest)
+}
+
+/// Reads and compresses what is sent, once for all attempts of a job.
+async fn pack(job: &Job, handle: &Handle) -> Result<(String, Vec<u8>), SchedulerError> {
+    let env = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
+    let variables: Vec<(String, String)> = handle.pass_env.iter().filter_map(env).collect();
+    let files = if handle.staging.is_some() { sent_files(job.stage.clone(), MOST_FILES).await? } else { Vec::new() };
+    let (script, path) = (handle.script.clone(), job.stage.join(BUNDLE_FILE));
+    let packed = blocking(move || {
+        let bytes = parcel::bundle(&script, &variables, &files)?;
+        if let Err(error) = muster_host::files::write(&path, &bytes) {
+            tracing::debug!(%error, "a bundle is packed again where there is no capacity");
+        }
+        Ok((parcel::digest(&bytes), bytes))
+    });
+    packed.await.map_err(|error: std::io::Error| SchedulerError::new(Class::Infra, "pack the script", error))
+}
+
+async fn put(region: &Region, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), SchedulerError> {
+    let sent = region.cloud.put(bucket, key, bytes).await;
+    sent.map_err(|error| failure::of_launch(error, &format!("write to s3://{bucket}/{key}")))
 }
 
 async fn addresses_of(region: &Region, files: &[Fetched], until: Timestamp) -> Result<Vec<String>, SchedulerError> {
@@ -70,9 +115,9 @@ async fn addresses_of(region: &Region, files: &[Fetched], until: Timestamp) -> R
 }
 
 /// An address ends with the credentials that have signed it: a log would end before its script.
-async fn check_credentials(region: &Region, handle: &Handle, now: Timestamp) -> Result<(), SchedulerError> {
+async fn check_credentials(region: &Region, lifetime: Lifetime, now: Timestamp) -> Result<(), SchedulerError> {
     let end = region.cloud.credentials_end().await.map_err(|error| failure::of_launch(error, "look for credentials"))?;
-    let needed = Duration::from_secs(handle.lifetime.boot + handle.lifetime.limit);
+    let needed = Duration::from_secs(lifetime.boot + lifetime.fetch + lifetime.limit);
     match end {
         Some(end) if end < now.plus(needed) => {
             let (left, needed) = (format_duration(whole(end.since(now))), format_duration(needed));

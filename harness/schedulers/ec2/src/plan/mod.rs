@@ -97,9 +97,9 @@ pub(crate) struct Handle {
     /// The files that are sent with the script.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staging: Option<Staging>,
-    /// Whether what the script leaves comes back.
-    #[serde(default)]
-    pub keeps_files: bool,
+    /// The globs of what comes back of what the script leaves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep_files: Vec<String>,
     /// Its instances, in the order of their ranks.
     #[serde(default)]
     pub ids: Vec<String>,
@@ -132,12 +132,15 @@ pub(crate) struct Lifetime {
     pub keep: u64,
     /// From the launch to the first sign of life.
     pub boot: u64,
+    /// How long its data sets may take, which is known when they are.
+    #[serde(default)]
+    pub fetch: u64,
 }
 
 impl Lifetime {
     /// Minutes from the start of the agent, after which the instance ends itself whatever happens.
     pub(crate) fn timer_minutes(self) -> u64 {
-        (self.limit + self.keep + GRACE.as_secs()).div_ceil(60)
+        (self.limit + self.fetch + self.keep + GRACE.as_secs()).div_ceil(60)
     }
 
     /// Seconds from the launch, after which anybody may end the instance.
@@ -187,8 +190,9 @@ pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: 
         timer_minutes: handle.lifetime.timer_minutes(),
         limit: handle.lifetime.limit,
         keep_minutes: handle.lifetime.keep.div_ceil(60),
+        fetch: handle.lifetime.fetch,
         is_spot: offer.bought == Bought::Spot,
-        keeps_files: handle.keeps_files,
+        keeps_files: !handle.keep_files.is_empty(),
         boot_url,
         pace: Pace { flush: handle.poll_interval.as_secs().max(1), ..Pace::default() },
     }
@@ -255,6 +259,7 @@ fn put_together(
             limit: limit.as_secs(),
             keep: options.max_keep.map_or(keep, |most| keep.min(most)).as_secs(),
             boot: boot.as_secs(),
+            fetch: 0,
         },
         script,
         pass_env,
@@ -262,7 +267,7 @@ fn put_together(
         launched: None,
         data: config.data.into_iter().flatten().filter_map(Option::from).collect(),
         staging: workload.staging.clone().map(muster_stage::absolute),
-        keeps_files: workload.keeps_files,
+        keep_files: workload.keep_files.clone(),
         ids: Vec::new(),
         prices: options.prices,
         volumes: Vec::new(),

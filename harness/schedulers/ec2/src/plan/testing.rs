@@ -22,7 +22,7 @@ pub(crate) fn workload(config: Value, options: Value) -> Workload {
         },
         stage: "/stage".into(),
         staging: None,
-        keeps_files: false,
+        keep_files: Vec::new(),
         program: Program::Script { text: "#!/bin/sh\n./triad\n".to_owned(), pass_env: Vec::new() },
         scheduler: NAME.into(),
         own: serde_json::Map::from_iter([(CONFIG.to_owned(), config)]),

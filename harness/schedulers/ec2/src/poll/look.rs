@@ -121,6 +121,8 @@ async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64
         instances: handle.instances,
         at: handle.launched.or_else(|| instances.iter().filter_map(|one| one.launched).min()).unwrap_or_else(|| region.now()),
         boot: Duration::from_secs(handle.lifetime.boot),
+        fetch: Duration::from_secs(handle.lifetime.fetch),
+        lives: Duration::from_secs(handle.lifetime.expires_after()),
     };
     let mut members = members(region, job, &instances, &launched);
     let mut known = job.known().borrow().clone();
@@ -184,20 +186,24 @@ fn members(region: &Region, job: &Tracked, instances: &[Instance], launched: &La
     }
     let is_young = region.now().since(launched.at) < UNLISTED;
     let member = |rank: u32| {
-        let (seen, said) = (memory.seen.get(&rank), memory.said.get(&rank).map(|(_, said)| said.clone()));
+        let seen = memory.seen.get(&rank);
+        let instance = seen.map(|(instance, _)| instance);
+        let known_id = job.handle().ids.get(rank as usize).cloned();
+        let id = instance.map(|instance| instance.id.clone()).or(known_id).unwrap_or_default();
+        // What an instance of an earlier request has said is still there.
+        let is_its_own = |said: &&Said| said.instance.is_empty() || id.is_empty() || said.instance == id;
+        let said = memory.said.get(&rank).map(|(_, said)| said).filter(is_its_own).cloned();
         if seen.is_none() && said.is_none() {
             return None;
         }
-        let instance = seen.map(|(instance, _)| instance);
         let state = match seen {
             Some((instance, at)) if at.elapsed() < UNLISTED => state(&instance.state),
             None if is_young => State::Running,
             Some(_) | None => State::Ended,
         };
-        let known_id = job.handle().ids.get(rank as usize).cloned();
         Some(Member {
             rank,
-            id: instance.map(|instance| instance.id.clone()).or(known_id).unwrap_or_default(),
+            id,
             state,
             reason: instance.and_then(|instance| instance.reason.clone()).filter(|_| state == State::Ended),
             said,

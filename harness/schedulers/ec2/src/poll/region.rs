@@ -67,6 +67,8 @@ pub(crate) struct Region {
     subnets: tokio::sync::Mutex<BTreeMap<String, Subnet>>,
     capacity: Capacity,
     was_tidied: AtomicBool,
+    /// The digests of bundles that were packed.
+    bundles: Mutex<HashMap<JobId, String>>,
 }
 
 /// When the next look is.
@@ -97,6 +99,7 @@ impl Region {
             subnets: tokio::sync::Mutex::default(),
             capacity: Capacity::default(),
             was_tidied: AtomicBool::new(false),
+            bundles: Mutex::default(),
         })
     }
 
@@ -140,6 +143,15 @@ impl Region {
 
     pub(crate) fn forget(&self, job: &Job) {
         self.jobs.lock().remove(&job.id());
+    }
+
+    /// The digest of a bundle that this process has packed.
+    pub(crate) fn bundle(&self, job: &Job) -> Option<String> {
+        self.bundles.lock().get(&job.id()).cloned()
+    }
+
+    pub(crate) fn packed_bundle(&self, job: &Job, digest: &str) {
+        self.bundles.lock().insert(job.id(), digest.to_owned());
     }
 
     pub(super) fn watched(&self) -> Vec<Arc<Tracked>> {

@@ -106,7 +106,7 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
     world.ec2.launch(&job).await.unwrap_err();
     // EC2 has taken it all the same, and lists it late.
     let other = World::with(world.fake.clone());
-    world.fake.state().listed_after = 2;
+    world.fake.state().listed_after = 8;
     other.launched(&job).await;
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
@@ -166,4 +166,59 @@ async fn what_is_kept_is_logged_in_to_with_the_key_of_the_site() {
     let address = world.fake.state().instances[0].private_ip.clone().unwrap();
     assert_eq!(left.look[1], format!("ssh -i 'bench team.pem' ubuntu@{address}"));
     assert_eq!(world.fake.state().requests[0]["KeyName"], "bench team");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_of_several_that_is_listed_late_is_ended_too_and_soon() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 2)).await;
+    let late = Handle::of(&job).unwrap().ids[1].clone();
+    world.fake.state().hidden.insert(late, 3);
+    let started = Instant::now();
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!((world.there(), world.count(action::TERMINATE_INSTANCES)), ([0; 5], 2));
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_does_not_begin_is_asked_for_again() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    let id = world.fake.state().instances[0].id.clone();
+    let revive = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        world.fake.set(&id, "running", None);
+    };
+    let (left, ()) = tokio::join!(world.ec2.cleanup(&job, Disposition::Delete), revive);
+    assert!(left.unwrap().is_gone);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_is_refused_for_the_one_that_is_kept_the_others_end() {
+    for action in [action::CREATE_TAGS, action::PUT_OBJECT] {
+        let world = World::new();
+        let job = world.launched(&numbered(0, 3)).await;
+        world.set(&job, "running", None);
+        for (rank, exit) in [(0, 7), (1, 0), (2, 0)] {
+            world.says(&job, rank, "done", Some(exit));
+        }
+        // What its end writes is not what is refused.
+        world.put(&job, "stop", b"");
+        world.end(&job).await.unwrap();
+        world.fake.refuse(refused(action, "UnauthorizedOperation", "no", 403));
+        let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
+        assert_eq!((left.look.len(), world.there()[0]), (1, 1), "{action}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_objects_of_a_job_are_removed_whatever_they_are_called_and_none_of_others() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.put(&job, "3/metrics.000", b"x");
+    let other = Handle::of(&job).unwrap().prefix.replace("aotugiob", "aotugiobx");
+    world.fake.put_now("bench", &format!("{other}boot"), b"of another");
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0, 0, 0, 0, 1]);
 }

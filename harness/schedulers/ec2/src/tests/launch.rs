@@ -13,7 +13,7 @@ use muster_core::{
     job::{
         inventory::Scope,
         scheduler::{Disposition, Launch, Scheduler},
-        workload::Workload,
+        workload::{Staging, Workload},
     },
 };
 use serde_json::json;
@@ -145,6 +145,47 @@ async fn what_can_never_work_is_a_mistake_and_has_created_nothing() {
     assert_eq!(error.class, Class::Config);
     insta::assert_snapshot!(chain(&error), @"the AWS credentials end in 10m, and the instances need their addresses for up to 30m: use credentials that last longer");
     assert_eq!(world.there(), [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_is_packed_once_however_often_there_is_no_capacity() {
+    let (world, stage) = (World::new(), tempfile::tempdir().unwrap());
+    let staging = Staging { folder: "src".into(), readonly_files: Vec::new(), limit: None };
+    let config = json!({ "ami": "ami-0abc1234def567890", "instance_type": "c7i.8xlarge" });
+    let job = job_of(&Workload { stage: stage.path().into(), staging: Some(staging), ..workload(config, site()) });
+    std::fs::write(stage.path().join("a"), "1").unwrap();
+    world.is_full();
+    let bundle = || {
+        let state = world.fake.state();
+        state.objects.iter().find(|((_, key), _)| key.ends_with("/bundle")).map(|(_, bytes)| bytes.clone())
+    };
+    // Files are read on a thread, for which a clock that stands still does not wait.
+    tokio::time::resume();
+    let Launch::NotNow { created, .. } = world.ec2.launch(&job).await.unwrap() else { panic!() };
+    tokio::time::pause();
+    let first = bundle();
+    world.ec2.cleanup(&created.unwrap(), Disposition::Delete).await.unwrap();
+    // It would be another, if it was packed again.
+    std::fs::write(stage.path().join("a"), "2").unwrap();
+    tokio::time::advance(Duration::from_mins(4)).await;
+    world.fake.state().capacity.clear();
+    world.launched(&job).await;
+    assert!(first.is_some() && bundle() == first);
+    assert!(!stage.path().join("rfm_job.bundle").exists(), "it is not needed any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn data_sets_have_time_of_their_own_in_the_life_of_an_instance() {
+    let config = json!({
+        "ami": "ami-0abc1234def567890", "instance_type": "c7i.8xlarge", "data": [{ "src": "s3://sets/one", "dest": "x" }],
+    });
+    let world = World::new();
+    world.fake.put_now("sets", "one", &vec![0; 21 << 20]);
+    let launched = world.launched(&job_of(&workload(config, site()))).await;
+    assert_eq!(Handle::of(&launched).unwrap().lifetime.fetch, 2);
+    let expires: i64 = world.fake.state().instances[0].tags["rfm-expires"].parse().unwrap();
+    // 10 minutes to boot, 20 to run, 30 to be kept, 15, and one that has begun.
+    assert_eq!(expires - super::START, (10 + 20 + 30 + 15 + 1) * 60);
 }
 
 #[tokio::test(start_paused = true)]

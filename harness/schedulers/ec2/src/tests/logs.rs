@@ -91,6 +91,21 @@ async fn bytes_that_nobody_has_are_a_gap_with_their_number_and_nothing_stands_in
     );
 }
 
+/// A slow way to S3 takes little at a time, and what has come is not asked for again.
+#[tokio::test(start_paused = true)]
+async fn a_log_comes_in_pieces_and_goes_on_where_it_was_interrupted() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    let log: Vec<u8> = (0..5_500_000_u32).map(|n| (n >> 8) as u8).collect();
+    world.put(&job, "0/log.000", &log);
+    world.says_all(&job, 0, "done", Some(0), log.len() as u64);
+    world.end(&job).await.unwrap();
+    let before = world.count(crate::cloud::action::GET_OBJECT);
+    let (sections, gaps) = world.log(&job).await;
+    assert_eq!((sections[0].1 == log, gaps), (true, Vec::new()));
+    assert_eq!(world.count(crate::cloud::action::GET_OBJECT) - before, 6);
+}
+
 fn job_again() -> Job {
     job()
 }

@@ -109,9 +109,11 @@ async fn several_begin_when_all_are_ready_and_end_when_one_is_lost() {
     tokio::time::sleep(Duration::from_secs(6)).await;
     let lost = &world.fake.state().instances[2].id.clone();
     world.fake.set(lost, "terminated", Some(("Server.SpotInstanceTermination", "no capacity")));
+    let began = tokio::time::Instant::now();
     let JobStatus::Gone { why, cause } = world.end(&job).await.unwrap() else { panic!() };
     assert_eq!((why, cause.starts_with(&format!("rank 2 ({lost})"))), (Disruption::Preempted, true), "{cause}");
     assert!(world.fake.object("bench", "ci/20261125-120000-abcdefgh/aaaaaaaa/stop").is_some());
+    assert!(began.elapsed() < Duration::from_secs(15), "its console is not waited for: {:?}", began.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,4 +128,49 @@ async fn one_that_never_speaks_ends_with_the_last_lines_of_its_console() {
     i-00000000000000001 gave no sign of life within 10m: has the image cloud-init, curl and a route to S3? Its console: [ 1.0] Linux
     curl: not found
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_instance_has_said_in_its_place_does_not_count() {
+    let world = World::new();
+    let job = job();
+    let said = |instance: &str, exit: i32| {
+        format!(r#"{{"instance":"{instance}","state":"done","exit":{exit},"started":1796000000,"log_bytes":0,"t":1796000060}}"#)
+    };
+    world.put(&job, "0/status", said("i-0fedcba9876543210", 0).as_bytes());
+    let job = world.launched(&job).await;
+    world.set(&job, "running", None);
+    assert_eq!(world.next(&job, None).await, JobStatus::Pending { why: "boots".to_owned() });
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.next(&job, None).await, JobStatus::Pending { why: "boots".to_owned() });
+    let own = world.fake.state().instances[0].id.clone();
+    world.put(&job, "0/status", said(&own, 3).as_bytes());
+    let JobStatus::Ended(ending) = world.end(&job).await.unwrap() else { panic!() };
+    assert_eq!(ending.exits[0].exit, Exit::Code(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sending_and_fetching_files_is_no_time_of_the_script() {
+    let workload = muster_core::job::workload::Workload {
+        keep_files: vec!["out/**".to_owned()],
+        ..crate::plan::testing::workload(crate::plan::testing::plain(), crate::plan::testing::site())
+    };
+    let world = World::new();
+    let job = world.launched(&super::job_of(&workload)).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let mut seen = world.next(&job, None).await;
+    if !matches!(seen, JobStatus::Running { .. }) {
+        seen = world.next(&job, Some(&seen)).await;
+    }
+    assert!(matches!(seen, JobStatus::Running { has_ended: false, .. }), "{seen:?}");
+    world.says(&job, 0, "sending", Some(3));
+    let sends = world.next(&job, Some(&seen)).await;
+    assert!(matches!(&sends, JobStatus::Running { has_ended: true, partly_ended: Some(_), .. }), "{sends:?}");
+    // One that sends so fast that nobody sees it.
+    world.says(&job, 0, "done", Some(3));
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let fetches = world.next(&job, Some(&seen)).await;
+    assert!(matches!(&fetches, JobStatus::Running { has_ended: true, .. }), "{fetches:?}");
+    assert!(matches!(world.next(&job, Some(&fetches)).await, JobStatus::Ended(_)));
 }

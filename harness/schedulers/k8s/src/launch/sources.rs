@@ -31,8 +31,11 @@ pub(super) fn empty(handle: &mut Handle) {
 fn put(handle: &mut Handle, files: &[SentFile]) {
     // A key has few letters that may be in it: the path is in the volume.
     let key = |at: usize| format!("f{at}");
-    let items: Vec<Value> =
-        files.iter().enumerate().map(|(at, file)| json!({ "key": key(at), "path": file.path, "mode": file.mode })).collect();
+    let items: Vec<Value> = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| json!({ "key": key(at), "path": file.path, "mode": shared(file.mode) }))
+        .collect();
     let data: Map<String, Value> =
         files.iter().enumerate().map(|(at, file)| (key(at), BASE64_STANDARD.encode(&file.data).into())).collect();
     let volumes = handle.objects.get_mut(handle.workload).and_then(|pod| pod.manifest["spec"]["volumes"].as_array_mut());
@@ -44,6 +47,12 @@ fn put(handle: &mut Handle, files: &[SentFile]) {
     if let Some(config_map) = config_map {
         config_map.manifest["binaryData"] = data.into();
     }
+}
+
+/// A mode for a file that belongs to root, and that an image reads whose user is another: what its owner may is for all.
+fn shared(mode: u32) -> u32 {
+    let owner = mode >> 6 & 0o5;
+    mode | owner << 3 | owner
 }
 
 #[cfg(test)]
@@ -75,7 +84,7 @@ mod tests {
     fn files_become_keys_of_the_config_map_and_paths_of_the_volume() {
         let mut filled = handle();
         let file = |path: &str, mode, data: &[u8]| SentFile { path: path.to_owned(), mode, data: data.to_vec() };
-        put(&mut filled, &[file("a b/run.sh", 0o755, b"true"), file("x", 0o644, &[0, 255])]);
+        put(&mut filled, &[file("a b/run.sh", 0o755, b"true"), file("x", 0o600, &[0, 255])]);
         assert_eq!(filled.objects[0], handle().objects[0]);
         assert_eq!(filled.objects[1].manifest["binaryData"], json!({ "f0": "dHJ1ZQ==", "f1": "AP8=" }));
         let items = &filled.objects[2].manifest["spec"]["volumes"][1]["configMap"]["items"];

@@ -40,7 +40,7 @@ fn workload(manifest: Vec<Value>) -> Workload {
         },
         stage: PathBuf::from("stage"),
         staging: None,
-        keeps_files: false,
+        keep_files: Vec::new(),
         program: Program::Own { env_vars: Vec::new() },
         scheduler: crate::SCHEDULER.own_name().into(),
         own: Map::from_iter([(CONFIG.to_owned(), manifest.into())]),

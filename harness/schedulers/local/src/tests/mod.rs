@@ -82,7 +82,7 @@ impl Field {
             },
             stage,
             staging: None,
-            keeps_files: false,
+            keep_files: Vec::new(),
             program: Program::Script { text, pass_env: pass_env.iter().map(|&name| name.to_owned()).collect() },
             scheduler: SCHEDULER.own_name().into(),
             own: Map::new(),

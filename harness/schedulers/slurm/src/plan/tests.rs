@@ -16,7 +16,7 @@ fn workload(shared: &Value, options: Value) -> Workload {
         case: CaseName { display: "nbody".into(), check: "n body".into(), ..CaseName::default() },
         stage: "/stage/it's".into(),
         staging: None,
-        keeps_files: false,
+        keep_files: Vec::new(),
         program: Program::Script { text: "#!/bin/sh\ntrue\n".to_owned(), pass_env: Vec::new() },
         scheduler: NAME.into(),
         own: serde_json::Map::new(),

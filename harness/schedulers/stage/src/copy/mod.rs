@@ -164,7 +164,7 @@ impl Copying<'_> {
 }
 
 /// What neither is a file nor a folder.
-fn special(kind: fs::FileType) -> Option<&'static str> {
+pub(crate) fn special(kind: fs::FileType) -> Option<&'static str> {
     let kinds = [
         (kind.is_fifo(), "a pipe"),
         (kind.is_socket(), "a socket"),

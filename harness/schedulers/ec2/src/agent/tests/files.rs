@@ -95,15 +95,41 @@ fn a_data_set_that_is_another_ends_the_job_before_the_script() {
 }
 
 #[test]
+fn while_files_are_sent_the_script_is_said_to_have_ended() {
+    if can_play(Shell::Dash, "curl") {
+        let server = Server::start();
+        stage(&server, "echo x; touch mine; exit 3\n", 1);
+        let list = String::from_utf8(server.get("boot").unwrap()).unwrap();
+        let outputs = format!("0 PUT outputs {}\n", server.url("0/outputs"));
+        server.put("boot", list + &outputs + &kept::lines(&["mine".to_owned()]));
+        server.hang("0/outputs");
+        let instance = Instance::boot(&server, Given { keeps_files: true, ..Given::default() });
+        until("it sends", || server.is_hanging());
+        let said = status(&server, 0);
+        assert_eq!((&said["state"], &said["exit"]), (&json!("sending"), &json!(3)));
+        assert_eq!(log(&server, 0), "x\n", "its log is there before its files");
+        let ended = said["t"].as_i64().unwrap();
+        thread::sleep(std::time::Duration::from_secs(3));
+        server.go_on();
+        instance.wait();
+        let said = status(&server, 0);
+        assert_eq!((&said["state"], &said["outputs"]), (&json!("done"), &json!("sent")));
+        assert!(said["ended"].as_i64().unwrap() <= ended && said["t"].as_i64().unwrap() > ended, "{said}");
+    }
+}
+
+#[test]
 fn what_the_script_leaves_is_sent_and_what_it_got_is_not() {
     let play = |shell, http: &'static str| {
         if !can_play(shell, http) {
             return;
         }
         let given = Given { shell, http, keeps_files: true, ..Given::default() };
-        let script = "mkdir -p out && printf '1\\n' >out/result && cp rfm_job.sh mine; exit 3\n";
+        let script = "mkdir -p out/deep && printf '1\\n' >out/deep/result && cp rfm_job.sh mine; touch other 'a b'; exit 3\n";
+        let globs = ["**/result", "mi?e", "a b"].map(str::to_owned);
         let (server, instance) = run_with(given, script, |server| {
-            format!("0 PUT outputs {}\n{}", server.url("0/outputs"), fetched(server, "big", b"xx", Check::Size(2), false))
+            let outputs = format!("0 PUT outputs {}\n", server.url("0/outputs"));
+            outputs + &kept::lines(&globs) + &fetched(server, "big", b"xx", Check::Size(2), false)
         });
         assert_eq!(status(&server, 0)["outputs"], "sent", "{shell:?}: {}", instance.read("root/agent.out"));
         let sent = server.get("0/outputs").unwrap();
@@ -120,7 +146,7 @@ fn what_the_script_leaves_is_sent_and_what_it_got_is_not() {
             names.push(name.trim_start_matches("./").to_owned());
         }
         names.sort();
-        assert_eq!(names, ["mine", "out/result"], "{shell:?}");
+        assert_eq!(names, ["a b", "mine", "out/deep/result"], "{shell:?}");
         assert_eq!(instance.shutdowns().last().map(String::as_str), Some("-P +30"), "it is kept: {:?}", instance.shutdowns());
     };
     thread::scope(|threads| {

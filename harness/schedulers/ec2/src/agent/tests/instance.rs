@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     thread::sleep,
     time::{Duration, Instant},
@@ -59,17 +59,42 @@ pub(super) struct Given<'a> {
     pub is_spot: bool,
     pub keeps_files: bool,
     pub pace: Pace,
+    /// Seconds that a token of the metadata service lives, if not as long as there.
+    pub token: Option<u64>,
+    /// The size of its disk, as `mount` takes it; `None`: that of this machine.
+    pub disk: Option<&'a str>,
 }
 
 impl Default for Given<'_> {
     fn default() -> Self {
         let pace = Pace { flush: 1, block: 1024, blocks: 64, tries: 2, pause: 1, grace: 1 };
-        Self { shell: Shell::Dash, http: "curl", rank: 0, instances: 1, limit: 60, is_spot: false, keeps_files: false, pace }
+        Self {
+            shell: Shell::Dash,
+            http: "curl",
+            rank: 0,
+            instances: 1,
+            limit: 60,
+            is_spot: false,
+            keeps_files: false,
+            pace,
+            token: None,
+            disk: None,
+        }
     }
 }
 
 pub(super) struct Instance {
     folder: TempDir,
+    has_disk: bool,
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if self.has_disk {
+            self.lose_power();
+            let _ = Command::new("umount").arg(self.path("root")).status();
+        }
+    }
 }
 
 /// Where a program is; `None`: not on this machine.
@@ -88,6 +113,12 @@ fn client(program: &str) -> PathBuf {
     PathBuf::from(String::from_utf8(asked.stdout).unwrap().trim())
 }
 
+/// A small disk in the place of a folder. `false`: this process may not have one.
+pub(super) fn mount(size: &str, at: &Path) -> bool {
+    let options = format!("size={size}");
+    Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).status().is_ok_and(|status| status.success())
+}
+
 /// What is missing here for an instance.
 pub(super) fn missing(shell: Shell, http: &str) -> Option<String> {
     let shell = if shell == Shell::Dash { "dash" } else { "busybox" };
@@ -100,14 +131,18 @@ pub(super) fn stage(server: &Server, script: &str, instances: u32) {
     let bundle = parcel::bundle(script, &[variable], &[]).unwrap();
     let entries = parcel::entries(instances, false);
     let addresses: Vec<String> = entries.iter().map(|entry| server.url(&entry.key())).collect();
-    server.put("boot", parcel::list(&bundle, &entries, &addresses));
+    server.put("boot", parcel::list(&parcel::digest(&bundle), &entries, &addresses));
     server.put("bundle", bundle);
 }
 
 impl Instance {
     /// Boots: the user data runs as cloud-init runs it, and goes on by itself.
     pub(super) fn boot(server: &Server, given: Given<'_>) -> Self {
-        let instance = Self { folder: TempDir::new().unwrap() };
+        let instance = Self { folder: TempDir::new().unwrap(), has_disk: given.disk.is_some() };
+        if let Some(size) = given.disk {
+            fs::create_dir(instance.path("root")).unwrap();
+            assert!(mount(size, &instance.path("root")), "a disk of {size}");
+        }
         let url = server.url("boot");
         let orders = Orders {
             id: "aotugiob",
@@ -116,20 +151,23 @@ impl Instance {
             limit: given.limit,
             keep_minutes: 30,
             is_spot: given.is_spot,
+            fetch: 0,
             keeps_files: given.keeps_files,
             boot_url: &url,
             pace: given.pace,
         };
-        fs::write(instance.path("user-data"), script(&orders)).unwrap();
+        let lives = given.token.map_or_else(|| "ttl=21600".to_owned(), |seconds| format!("ttl={seconds}"));
+        fs::write(instance.path("user-data"), script(&orders).replace("ttl=21600", &lives)).unwrap();
         instance.programs(given);
         instance.start("user-data", server, given.rank);
         instance
     }
 
-    /// Runs a script as cloud-init does.
+    /// Runs a script as cloud-init does, in a service that is unlike others where memory is short.
     pub(super) fn start(&self, script: &str, server: &Server, rank: u32) {
         let programs = self.path("bin");
         let status = Command::new(programs.join("sh"))
+            .args(["-c", "echo 500 >/proc/self/oom_score_adj; exec sh \"$0\""])
             .arg(self.path(script))
             .env_clear()
             .env("PATH", &programs)
@@ -187,7 +225,7 @@ impl Instance {
     /// Waits until the agent has set its last timer and is gone.
     pub(super) fn wait(&self) -> Vec<String> {
         // The user data is run twice: by cloud-init, and as a service.
-        until("the agent ends", || self.shutdowns().len() >= 3 && !self.has_processes());
+        until("the agent ends", || self.shutdowns().len() >= 5 && !self.has_processes());
         self.shutdowns()
     }
 

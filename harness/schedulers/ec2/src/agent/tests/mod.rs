@@ -1,7 +1,9 @@
 //! The agent as it runs on an instance, against a server that plays S3 and the metadata service.
 
+mod boots;
 mod files;
 mod instance;
+mod logs;
 mod server;
 
 use super::*;
@@ -22,6 +24,7 @@ fn orders() -> Orders<'static> {
         limit: 1200,
         keep_minutes: 30,
         is_spot: false,
+        fetch: 0,
         keeps_files: false,
         boot_url: "https://bench.s3.eu-west-1.amazonaws.com/a'b?x=1&y=2",
         pace: Pace::default(),
@@ -110,7 +113,7 @@ fn a_script_that_passes_leaves_its_log_and_ends_the_instance_whatever_shell_and_
         for (key, value) in expected.as_object().unwrap() {
             assert_eq!(&said[key], value, "{who}: {key}");
         }
-        assert_eq!(instance.shutdowns(), ["-P +65", "-P +65", "-P now"], "{who}");
+        assert_eq!(instance.shutdowns(), ["-P +65", "-P +65", "-P +65", "-P +65", "-P now"], "{who}");
         assert_eq!(instance.read("console"), "", "{who}: S3 has all of it");
         assert!(!instance.read("root/agent.out").contains(SECRET), "{who}: {}", instance.read("root/agent.out"));
     };
@@ -139,7 +142,7 @@ fn a_bundle_is_the_same_for_the_same_job() {
     assert_ne!(bundle("true\n"), bundle("false\n"));
     let entries = parcel::entries(2, false);
     let addresses: Vec<String> = entries.iter().map(|entry| format!("{:?}:{}", entry.method, entry.key())).collect();
-    let list = parcel::list(b"bundle", &entries, &addresses);
+    let list = parcel::list(&parcel::digest(b"bundle"), &entries, &addresses);
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines.len(), 4 + 2 * 65);
     insta::assert_snapshot!([&lines[..6], &lines[133..]].concat().join("\n"));
@@ -231,23 +234,6 @@ fn run_without_boot() -> (Server, Instance) {
     let instance = Instance::boot(&server, Given::default());
     instance.wait();
     (server, instance)
-}
-
-#[test]
-fn an_instance_that_boots_a_second_time_sends_what_it_has_and_ends() {
-    if can_play(Shell::Dash, "curl") {
-        let server = Server::start();
-        stage(&server, "echo begun\nexec sleep 600\n", 1);
-        let instance = Instance::boot(&server, Given::default());
-        until("the script runs", || log(&server, 0) == "begun\n");
-        instance.lose_power();
-        assert_eq!(status(&server, 0)["state"], json!("running"), "the last word before");
-        instance.start("hooks/rfm", &server, 0);
-        until("it says so", || status(&server, 0)["state"] == json!("rebooted"));
-        until("it ends", || !instance.has_processes());
-        assert_eq!(log(&server, 0), "begun\n", "nothing is lost or doubled");
-        assert_eq!(instance.shutdowns().last().map(String::as_str), Some("-P +30"));
-    }
 }
 
 #[test]

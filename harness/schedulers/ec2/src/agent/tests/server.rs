@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 /// What presigned addresses end in. It may appear in nothing that a user sees.
@@ -19,6 +20,12 @@ struct State {
     objects: std::sync::Mutex<BTreeMap<String, Vec<u8>>>,
     refuses_puts: AtomicBool,
     has_spot_notice: AtomicBool,
+    /// Requests whose address holds this get no answer.
+    hangs: std::sync::Mutex<Option<&'static str>>,
+    /// One of them has come.
+    is_hanging: AtomicBool,
+    /// Until when the token of each instance is good.
+    tokens: std::sync::Mutex<BTreeMap<String, Instant>>,
 }
 
 #[derive(Debug, Clone)]
@@ -75,27 +82,57 @@ impl Server {
         self.state.has_spot_notice.store(true, Ordering::SeqCst);
     }
 
+    /// From now on, requests whose address holds this wait.
+    pub(super) fn hang(&self, at: &'static str) {
+        *self.state.hangs.lock().unwrap() = Some(at);
+    }
+
+    /// Whether one waits.
+    pub(super) fn is_hanging(&self) -> bool {
+        self.state.is_hanging.load(Ordering::SeqCst)
+    }
+
+    /// Answers again. Who has waited until now is gone.
+    pub(super) fn go_on(&self) {
+        *self.state.hangs.lock().unwrap() = None;
+    }
+
+    fn hangs(&self, path: &str) -> bool {
+        let hangs = self.state.hangs.lock().unwrap().is_some_and(|part| path.contains(part));
+        self.state.is_hanging.fetch_or(hangs, Ordering::SeqCst);
+        hangs
+    }
+
     fn answer(&self, connection: &TcpStream) -> Option<()> {
         let mut reader = BufReader::new(connection);
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
         let mut words = line.split_whitespace();
         let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let (mut length, mut token) = (0, String::new());
+        let (mut length, mut token, mut lives) = (0, String::new(), None);
         loop {
             let mut header = String::new();
             reader.read_line(&mut header).ok()?;
             let Some((name, value)) = header.trim_end().split_once(": ") else { break };
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.parse().ok()?,
+                "x-aws-ec2-metadata-token-ttl-seconds" => lives = value.parse().ok().map(Duration::from_secs),
                 "x-aws-ec2-metadata-token" => value.clone_into(&mut token),
                 _ => {}
             }
         }
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
+        let mut waited = false;
+        while self.hangs(&path) {
+            waited = true;
+            thread::sleep(Duration::from_millis(20));
+        }
+        if waited {
+            return None;
+        }
         let (status, body) = match path.strip_prefix("/imds/") {
-            Some(path) => self.metadata(&method, path, &token),
+            Some(path) => self.metadata(&method, path, &token, lives),
             None => self.object(&method, &path, body),
         };
         let mut stream = connection;
@@ -122,11 +159,17 @@ impl Server {
     }
 
     /// Version 2 alone: nothing is told without the token.
-    fn metadata(&self, method: &str, path: &str, token: &str) -> (&'static str, Vec<u8>) {
+    fn metadata(&self, method: &str, path: &str, token: &str, lives: Option<Duration>) -> (&'static str, Vec<u8>) {
         let Some((rank, path)) = path.split_once("/latest/") else { return ("404 Not Found", Vec::new()) };
+        let mut tokens = self.state.tokens.lock().unwrap();
         let text = match (method, path) {
-            ("PUT", "api/token") => format!("token-{rank}"),
-            _ if token != format!("token-{rank}") => return ("401 Unauthorized", Vec::new()),
+            ("PUT", "api/token") => {
+                let Some(lives) = lives else { return ("400 Bad Request", Vec::new()) };
+                let token = format!("token-{rank}-{}", tokens.len());
+                tokens.insert(token.clone(), Instant::now() + lives);
+                token
+            }
+            _ if tokens.get(token).is_none_or(|end| *end < Instant::now()) => return ("401 Unauthorized", Vec::new()),
             (_, "meta-data/ami-launch-index") => rank.to_owned(),
             (_, "meta-data/instance-id") => format!("i-0000000000000000{rank}"),
             (_, "meta-data/local-ipv4") => format!("10.0.0.1{rank}"),

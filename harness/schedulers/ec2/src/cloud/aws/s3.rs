@@ -1,7 +1,7 @@
 //! Objects in buckets.
 
 use super::wire::{Ask, Service, Wire, query};
-use crate::cloud::{CloudError, Method, Object, action};
+use crate::cloud::{CloudError, Method, Object, PIECE, action, piece_of};
 use ::http::{Method as Verb, StatusCode};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -29,6 +29,7 @@ struct Listed {
     size: u64,
     #[serde(rename = "ETag")]
     etag: String,
+    last_modified: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -53,15 +54,12 @@ pub(super) async fn put(wire: &Wire, bucket: &str, key: &str, bytes: Vec<u8>) ->
 }
 
 pub(super) async fn get(wire: &Wire, bucket: &str, key: &str, from: u64) -> Result<Option<Vec<u8>>, CloudError> {
-    let range = (from > 0).then(|| ("range", format!("bytes={from}-")));
-    let ask = ask(action::GET_OBJECT, Verb::GET, wire.object(bucket, key), range.into_iter().collect(), Bytes::new());
+    let range = ("range", format!("bytes={from}-{}", from + PIECE - 1));
+    let ask = ask(action::GET_OBJECT, Verb::GET, wire.object(bucket, key), vec![range], Bytes::new());
     match wire.call(ask, |status| status.is_success() || status == StatusCode::RANGE_NOT_SATISFIABLE).await {
         Ok(answer) if answer.status == StatusCode::RANGE_NOT_SATISFIABLE => Ok(Some(Vec::new())),
         // A server that knows no ranges sends all of it.
-        Ok(answer) if from > 0 && answer.status != StatusCode::PARTIAL_CONTENT => {
-            let from = usize::try_from(from).unwrap_or(usize::MAX);
-            Ok(Some(answer.body.get(from..).unwrap_or_default().to_vec()))
-        }
+        Ok(answer) if answer.status != StatusCode::PARTIAL_CONTENT => Ok(Some(piece_of(&answer.body, from))),
         Ok(answer) => Ok(Some(answer.body.to_vec())),
         Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
         Err(error) => Err(error),
@@ -77,7 +75,13 @@ pub(super) async fn objects(wire: &Wire, bucket: &str, prefix: &str) -> Result<V
         let ask = ask(action::LIST_OBJECTS, Verb::GET, address, Vec::new(), Bytes::new());
         let answer = wire.call(ask, |status| status.is_success()).await?;
         let listing: Listing = super::xml("S3", action::LIST_OBJECTS, &answer.body)?;
-        let object = |Listed { key, size, etag }| Object { key, size, etag: etag.trim_matches('"').to_owned() };
+        let at = |text: String| Some(Timestamp(text.parse::<jiff::Timestamp>().ok()?.as_microsecond()));
+        let object = |Listed { key, size, etag, last_modified }| Object {
+            key,
+            size,
+            etag: etag.trim_matches('"').to_owned(),
+            modified: last_modified.and_then(at),
+        };
         objects.extend(listing.objects.into_iter().map(object));
         next = listing.next.filter(|token| !token.is_empty());
         if next.is_none() {

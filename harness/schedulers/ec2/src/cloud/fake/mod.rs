@@ -4,7 +4,7 @@ mod state;
 
 use super::{
     Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Reservation, Subnet,
-    Tags, Thing, action,
+    Tags, Thing, action, piece_of,
 };
 use crate::plan::Place;
 use futures_util::future::{pending, ready};
@@ -294,7 +294,9 @@ impl Cloud for Fake {
 
     fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> Call<'a, ()> {
         self.call(action::PUT_OBJECT, |state| {
-            state.objects.insert((bucket.to_owned(), key.to_owned()), bytes);
+            let at = (bucket.to_owned(), key.to_owned());
+            state.modified.remove(&at);
+            state.objects.insert(at, bytes);
             Ok(())
         })
     }
@@ -302,18 +304,18 @@ impl Cloud for Fake {
     fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>> {
         self.call(action::GET_OBJECT, |state| {
             let object = state.objects.get(&(bucket.to_owned(), key.to_owned()));
-            let from = usize::try_from(from).unwrap_or(usize::MAX);
-            Ok(object.map(|bytes| bytes.get(from..).unwrap_or_default().to_vec()))
+            Ok(object.map(|bytes| piece_of(bytes, from)))
         })
     }
 
     fn objects<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> Call<'a, Vec<Object>> {
         self.call(action::LIST_OBJECTS, |state| {
             let here = state.objects.iter().filter(|((of, key), _)| of == bucket && key.starts_with(prefix));
-            let object = |((_, key), bytes): (&(String, String), &Vec<u8>)| Object {
-                key: key.clone(),
+            let object = |(at, bytes): (&(String, String), &Vec<u8>)| Object {
+                key: at.1.clone(),
                 size: bytes.len() as u64,
                 etag: format!("{:x}", Sha256::digest(bytes)),
+                modified: state.modified.get(at).copied(),
             };
             Ok(here.map(object).collect())
         })
@@ -326,8 +328,11 @@ impl Cloud for Fake {
         })
     }
 
-    fn download<'a>(&'a self, _: &'a str, shown: &'a str, _: &'a Path) -> Call<'a, Downloaded> {
-        panic!("no test downloads {shown} without the wire")
+    fn download<'a>(&'a self, address: &'a str, _: &'a str, to: &'a Path) -> Call<'a, Downloaded> {
+        let bytes = self.state().web.get(address).cloned().unwrap_or_else(|| panic!("{address} is not in the web of this test"));
+        std::fs::write(to, &bytes).unwrap();
+        let sha256 = format!("{:x}", Sha256::digest(&bytes));
+        Box::pin(ready(Ok(Downloaded { size: bytes.len() as u64, sha256, md5: String::new() })))
     }
 
     fn upload<'a>(&'a self, bucket: &'a str, key: &'a str, from: &'a Path) -> Call<'a, ()> {

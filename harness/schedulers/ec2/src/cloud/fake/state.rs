@@ -33,6 +33,10 @@ pub(crate) struct State {
     pub volumes: Vec<Thing>,
     /// By bucket and key. A bucket is there if it holds an object, or is in `buckets`.
     pub objects: BTreeMap<(String, String), Vec<u8>>,
+    /// When objects were written, of those that are not new.
+    pub modified: BTreeMap<(String, String), Timestamp>,
+    /// What a download brings, by its address.
+    pub web: BTreeMap<String, Vec<u8>>,
     /// What the next calls of an action get instead of an answer, first come, first served. Actions are those of [`action`].
     pub refusals: Vec<(&'static str, CloudError)>,
     /// After so many calls, one is executed whose answer never comes, as for a process that is killed then; and so are all after it.
@@ -44,7 +48,7 @@ pub(crate) struct State {
     /// Each launch, by its token.
     pub(super) launches: BTreeMap<String, (Value, Vec<Instance>)>,
     /// Instances that are not listed yet, and for how many calls more.
-    pub(super) hidden: BTreeMap<String, u32>,
+    pub hidden: BTreeMap<String, u32>,
 }
 
 impl State {

@@ -9,13 +9,21 @@ use muster_text::time::Timestamp;
 use std::time::Duration;
 
 fn launched(instances: u32) -> Launched {
-    Launched { name: "rfm-x-aotugiob".into(), instances, at: Timestamp::of_seconds(1000), boot: Duration::from_mins(10) }
+    Launched {
+        name: "rfm-x-aotugiob".into(),
+        instances,
+        at: Timestamp::of_seconds(1000),
+        boot: Duration::from_mins(10),
+        fetch: Duration::ZERO,
+        lives: Duration::from_mins(75),
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands for the field")]
 fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
     let (instance_type, zone) = ("c7i.large".to_owned(), "eu-west-1a".to_owned());
     Some(Said {
+        instance: "i-0".to_owned(),
         state,
         exit,
         ip: "10.0.0.1".into(),
@@ -25,6 +33,7 @@ fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
         kernel: "6.1".to_owned(),
         microcode: "0x1".to_owned(),
         started: exit.map(|_| 1100),
+        ended: None,
         log_bytes: 4,
         outputs: super::super::status::Outputs::None,
         t: 1200,
@@ -66,7 +75,7 @@ fn told(step: &Step) -> String {
 
 #[test]
 fn one_instance_is_followed_from_its_launch_to_its_end() {
-    use Phase::{Booted, Done, Failed, Interrupted, Rebooted, Running as Runs, Timeout};
+    use Phase::{Booted, Done, Failed, Full, Interrupted, Rebooted, Running as Runs, Sending, Timeout};
     use State::{Ended, Pending, Running};
     let one = |state, said| vec![member(0, state, said)];
     let read = |console| vec![Member { console, ..member(0, Ended, said(Runs, None)) }];
@@ -96,6 +105,12 @@ fn one_instance_is_followed_from_its_launch_to_its_end() {
         (vec![lost(0, "Client.InstanceInitiatedShutdown", said(Runs, None))], 90),
         (vec![lost(0, "Client.UserInitiatedShutdown", said(Runs, None))], 90),
         (vec![lost(0, "", said(Runs, None))], 90),
+        (one(Running, said(Sending, Some(7))), 90),
+        (one(Running, said(Full, Some(1))), 90),
+        (one(Running, said(Runs, None)), 5099),
+        (one(Running, said(Runs, None)), 5101),
+        (one(Running, said(Sending, Some(0))), 5101),
+        (one(Ended, said(Done, Some(0))), 5101),
     ];
     let text: Vec<String> = rows.iter().map(|(members, seconds)| told(&at(members, *seconds))).collect();
     insta::assert_snapshot!(text.join("\n"));
@@ -110,6 +125,24 @@ fn an_end_has_times_nodes_sections_and_the_limit_that_it_reached() {
     assert_eq!(ending.limit, Some(Clock::Run));
     assert_eq!(ending.exits[0].section, "rfm-x-aotugiob-0");
     assert_eq!(ending.exits[0].node.as_deref(), Some("i-0 (c7i.large, eu-west-1a)"));
+}
+
+#[test]
+fn fetching_data_sets_is_not_being_late() {
+    let members = [member(0, State::Running, said(Phase::Ready, None)), member(1, State::Running, said(Phase::Booted, None))];
+    let at = |fetch| {
+        let launched = Launched { fetch: Duration::from_mins(fetch), lives: Duration::from_hours(9), ..launched(2) };
+        step(&launched, &members, (false, false), Timestamp::of_seconds(1000 + 2000)).status
+    };
+    assert!(at(0).is_err_and(|failure| failure.why.starts_with("not ready within 25m")));
+    assert!(matches!(at(60), Ok(JobStatus::Pending { .. })));
+}
+
+#[test]
+fn an_end_is_that_of_the_script_and_not_of_what_is_sent_after_it() {
+    let said = said(Phase::Done, Some(0)).map(|said| Said { ended: Some(1150), ..said });
+    let Ok(JobStatus::Ended(ending)) = at(&[member(0, State::Ended, said)], 90).status else { panic!("it has ended") };
+    assert_eq!(ending.ended, Timestamp::of_seconds(1150));
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Logs that are not easily kept: opened again, held open, shortened, and without room for them.
+
+use super::{instance::mount, *};
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_script_that_opens_its_own_output_again_empties_nothing() {
+    let play = |shell| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        let script = "echo one; sleep 2; echo two >/dev/stderr; sleep 2; echo three >/dev/stdout\nexit 3\n";
+        let (server, instance) = run(Given { shell, ..Given::default() }, script);
+        let said = status(&server, 0);
+        assert_eq!(log(&server, 0), "one\ntwo\nthree\n", "{shell:?}: {}", instance.read("root/agent.out"));
+        assert_eq!((&said["state"], &said["exit"], &said["log_bytes"]), (&json!("done"), &json!(3), &json!(14)));
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            threads.spawn(move || play(shell));
+        }
+    });
+}
+
+#[test]
+fn what_a_script_leaves_running_is_not_waited_for_and_all_that_it_has_said_before_is_there() {
+    if can_play(Shell::Dash, "curl") {
+        let server = Server::start();
+        stage(&server, "setsid sh -c 'echo child; exec sleep 600' &\nsleep 1; seq=0; echo over\n", 1);
+        let instance = Instance::boot(&server, Given::default());
+        until("it is done", || status(&server, 0)["state"] == json!("done"));
+        assert_eq!((log(&server, 0).as_str(), &status(&server, 0)["exit"]), ("child\nover\n", &json!(0)));
+        instance.lose_power();
+    }
+}
+
+#[test]
+fn a_log_that_has_become_shorter_is_said_to_lack_something() {
+    if can_play(Shell::Dash, "curl") {
+        let server = Server::start();
+        stage(&server, "echo a long line; while [ ! -e go ]; do sleep 1; done; : >../log; echo x\n", 1);
+        let instance = Instance::boot(&server, Given::default());
+        until("the log has begun", || log(&server, 0) == "a long line\n");
+        std::fs::write(instance.path("root/work/go"), "").unwrap();
+        instance.wait();
+        assert_eq!(log(&server, 0), "a long line\n");
+        assert_eq!(status(&server, 0)["log_bytes"], json!(12 + 2 + 1), "more than was sent");
+    }
+}
+
+#[test]
+fn a_log_that_was_sent_is_not_sent_again() {
+    if can_play(Shell::Dash, "curl") {
+        // A pause after a failure that did not happen would be seen.
+        let pace = Pace { pause: 25, ..Given::default().pace };
+        let started = Instant::now();
+        run(Given { pace, ..Given::default() }, "echo x\n");
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    }
+}
+
+/// Whether this process may have a small disk; else says what was not tested.
+fn can_mount() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let can = mount("64k", folder.path());
+    if can {
+        let _ = Command::new("umount").arg(folder.path()).status();
+    }
+    can || skipped("full disks were not tested", "mount")
+}
+
+#[test]
+fn a_script_that_fills_the_disk_ends_with_its_status_and_its_log() {
+    if can_play(Shell::Dash, "curl") && can_mount() {
+        let rows = [
+            ("echo begins; sleep 2; dd if=/dev/zero of=big bs=1k 2>/dev/null; echo no room; exit 4\n", 4, "begins\nno room\n"),
+            // It has room again, and is what it says.
+            ("echo begins; sleep 2; dd if=/dev/zero of=big bs=1k 2>/dev/null; rm big; echo fine\n", 0, "begins\nfine\n"),
+        ];
+        for (script, exit, said) in rows {
+            let (server, instance) = run(Given { disk: Some("1m"), ..Given::default() }, script);
+            let state = if exit == 0 { "done" } else { "full" };
+            let last = status(&server, 0);
+            assert_eq!((&last["state"], &last["exit"]), (&json!(state), &json!(exit)), "{}", instance.read("root/agent.out"));
+            // The page that the log has may be the last one.
+            assert!(said.starts_with(&log(&server, 0)) && log(&server, 0).starts_with("begins\n"), "{}", log(&server, 0));
+        }
+    }
+}
+
+#[test]
+fn a_log_that_fills_the_disk_is_sent_as_far_as_it_goes() {
+    if can_play(Shell::Busybox, "curl") && can_mount() {
+        let given = Given { shell: Shell::Busybox, disk: Some("1m"), ..Given::default() };
+        let (server, instance) = run(given, "dd if=/dev/zero bs=64k count=40 2>/dev/null; echo $? >&2\n");
+        let last = status(&server, 0);
+        assert_eq!((&last["state"], &last["exit"]), (&json!("full"), &json!(0)), "{}", instance.read("root/agent.out"));
+        let sent = server.segments(0).concat().len() as u64;
+        assert!(sent > 300_000 && last["log_bytes"] == json!(sent), "{sent}: {last}");
+    }
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_beginning_runs_no_script() {
+    if can_play(Shell::Dash, "curl") && can_mount() {
+        let (server, instance) = run(Given { disk: Some("160k"), ..Given::default() }, "echo ran\n");
+        assert_eq!(status(&server, 0)["state"], json!("full"), "{}", instance.read("root/agent.out"));
+        assert_eq!(log(&server, 0), "the disk of the instance is full before the script begins\n");
+    }
+}
+
+#[test]
+fn a_script_is_ended_before_its_agent_where_memory_is_short() {
+    if can_play(Shell::Dash, "curl") {
+        let (server, _) = run(Given::default(), "cat /proc/self/oom_score_adj\n");
+        assert_eq!(log(&server, 0), "0\n");
+    }
+}
