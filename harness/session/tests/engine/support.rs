@@ -267,7 +267,7 @@ impl Case {
                     case: (*name).clone(),
                     stage: facts.stage.clone(),
                     staging: None,
-                    keeps_files: false,
+                    keep_files: Vec::new(),
                     program,
                     scheduler: "fake".into(),
                     own,
