@@ -181,7 +181,7 @@ impl TestCluster {
             identifier,
             stage,
             staging: None,
-            keeps_files: false,
+            keep_files: Vec::new(),
             program: Program::Own { env_vars: Vec::new() },
             scheduler: muster_k8s::SCHEDULER.own_name().into(),
             own: serde_json::Map::from_iter([("k8s_config".to_owned(), vec![manifest].into())]),
