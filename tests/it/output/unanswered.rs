@@ -71,7 +71,11 @@ fn doctor_gives_up_each_file_that_it_asks_about_and_answers_what_it_can() {
         let mut lines = ended.stdout.lines().filter(|line| line.starts_with(&format!("  error    {topic}: ")));
         lines.next().unwrap_or_else(|| panic!("{topic}: {}", ended.stdout)).to_owned()
     };
-    assert!(folder("database").contains("pipe is a pipe: a results database is a file (choose another with --db)"), "{}", ended.stdout);
+    assert!(
+        folder("database").contains("pipe is a pipe: a results database is a file (choose another with --db)"),
+        "{}",
+        ended.stdout
+    );
     for topic in ["stage", "output", "reports"] {
         assert!(folder(topic).contains("cannot be written: not a directory"), "{}", ended.stdout);
     }

@@ -68,7 +68,7 @@ impl Reader {
 
     /// The changes to worse of the figures of a case that are open in a night, the latest first.
     pub async fn worse_levels(&self, case: &CaseName, at: Night) -> Result<Vec<Change>, StoreError> {
-        let name = self.aliases().await?.canonical(&case.display);
+        let name = self.new_names().await?.canonical(&case.display);
         let statement = || {
             let statement = query(OF_CASE).bind(case.system.clone()).bind(case.partition.clone());
             statement.bind(case.environ.clone()).bind(name.clone()).bind(i64::from(at.0))

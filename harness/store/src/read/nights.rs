@@ -115,8 +115,7 @@ impl Reader {
             if !others.is_empty() {
                 // Nobody looked at these: they were not measured for long, or had no verdicts.
                 let text = figures_of(others.into_iter());
-                let statement =
-                    || query(AssertSqlSafe(text.clone())).bind(i64::from(start.0)).bind(i64::from(until.0));
+                let statement = || query(AssertSqlSafe(text.clone())).bind(i64::from(start.0)).bind(i64::from(until.0));
                 self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
             }
             from = Night(until.0.saturating_add(1));
@@ -240,11 +239,11 @@ impl Reader {
         if cases.is_empty() {
             return Ok(HashSet::new());
         }
-        let aliases = self.aliases().await?;
+        let aliases = self.new_names().await?;
         Ok(cases.into_iter().map(|[partition, environ, name]| [partition, environ, aliases.canonical(&name)]).collect())
     }
 
-    pub(super) async fn aliases(&self) -> Result<Aliases, StoreError> {
+    pub(super) async fn new_names(&self) -> Result<Aliases, StoreError> {
         let alias = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
         let aliases = self.all("aliases", || query("SELECT old_name, new_name FROM alias ORDER BY old_name"), alias).await?;
         Ok(Aliases::of(aliases))
