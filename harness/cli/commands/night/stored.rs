@@ -170,12 +170,11 @@ pub(super) async fn facts(reader: &Reader, system: &str, name: &MetricName, chan
     let runs = reader.occurrences(&case, (low_number - AROUND, high_number + AROUND)).await?;
     let before = runs.iter().find(|run| run.night < low_number);
     let after = runs.iter().rev().find(|run| run.night >= high_number);
-    let changed = match before.zip(after) {
-        Some((before, after)) => causes::changed(&reader.facts(before, after).await?, &reader.facts(after, after).await?),
-        None => {
-            let before = reader.night_facts(system, low.before(1)).await.context("the facts of the night before")?;
-            if before.is_empty() { Vec::new() } else { causes::changed(&before, &reader.night_facts(system, high).await?) }
-        }
+    let changed = if let Some((before, after)) = before.zip(after) {
+        causes::changed(&reader.facts(before, after).await?, &reader.facts(after, after).await?)
+    } else {
+        let before = reader.night_facts(system, low.before(1)).await.context("the facts of the night before")?;
+        if before.is_empty() { Vec::new() } else { causes::changed(&before, &reader.night_facts(system, high).await?) }
     };
     let value = |value: Option<String>| value.unwrap_or_else(|| "not recorded".to_owned());
     Ok(changed.into_iter().map(|one| format!("{}: {} -> {}", one.fact, value(one.before), value(one.after))).collect())
