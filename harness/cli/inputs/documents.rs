@@ -31,7 +31,6 @@ impl<R: Read> Documents<R> {
         match (self.is_list, peeked(&mut self.text)?) {
             (false, None) if has_begun => return Ok(None),
             (false, Some(_)) if has_begun => bail!("something follows the report"),
-            (false, _) => {}
             (true, Some(b']')) => {
                 self.text.consume(1);
                 self.is_list = false;
@@ -39,7 +38,7 @@ impl<R: Read> Documents<R> {
             }
             (true, Some(b',')) if has_begun => self.text.consume(1),
             (true, _) if has_begun => bail!("a list of reports is cut off, or has no comma between two"),
-            (true, _) => {}
+            _ => {}
         }
         // An object ends with its bracket: nothing that follows is read.
         let document = serde_json::Deserializer::from_reader(&mut self.text).into_iter::<Value>().next();
