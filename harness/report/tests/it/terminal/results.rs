@@ -30,7 +30,7 @@ fn listed(screen: &Screen) -> String {
     let counts = |session: &Session| Results::new(session, &cases).counts();
     let rows: Vec<_> =
         sessions.iter().map(|(session, state)| ListedSession { session, state: *state, counts: counts(session) }).collect();
-    list(&rows, after(3.0 * 3600.0 + 65.0), screen)
+    list(&rows, false, after(3.0 * 3600.0 + 65.0), screen)
 }
 
 #[test]
