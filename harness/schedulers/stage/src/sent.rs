@@ -264,15 +264,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_hangs_is_named_and_holds_nobody() {
-        let (started, (hold, held)) = (Instant::now(), mpsc::channel::<()>());
+        let (started, (goes_on, waits)) = (Instant::now(), mpsc::channel::<()>());
         let hangs = move |reading: &Reading| {
             reading.is_at(Path::new("far/away")).map_err(|error| unread(Path::new("x"), error))?;
-            let _ = held.recv();
+            let _ = waits.recv();
             Ok(reading.goes_on())
         };
         let error = watched(Duration::from_millis(50), hangs).await.unwrap_err();
         assert_eq!((error.class, error.to_string()), (Class::Infra, "read far/away, which is sent with the job".to_owned()));
         assert!(started.elapsed() < Duration::from_secs(10));
-        drop(hold);
+        drop(goes_on);
     }
 }

@@ -156,8 +156,8 @@ async fn what_is_sent_is_packed_once_however_often_there_is_no_capacity() {
     std::fs::write(stage.path().join("a"), "1").unwrap();
     world.is_full();
     let bundle = || {
-        let state = world.fake.state();
-        state.objects.iter().find(|((_, key), _)| key.ends_with("/bundle")).map(|(_, bytes)| bytes.clone())
+        let known = world.fake.state();
+        known.objects.iter().find(|((_, key), _)| key.ends_with("/bundle")).map(|(_, bytes)| bytes.clone())
     };
     // Files are read on a thread, for which a clock that stands still does not wait.
     tokio::time::resume();

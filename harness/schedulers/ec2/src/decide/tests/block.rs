@@ -22,7 +22,7 @@ fn said(state: &str, starts: i64, ends: i64) -> Block {
         starts: Some(at(starts)),
         ends: Some(at(ends)),
     };
-    block(&reservation, Lifetime { limit: 1200, keep: 0, boot: 600 }, at(0))
+    block(&reservation, Lifetime { limit: 1200, keep: 0, boot: 600, fetch: 0 }, at(0))
 }
 
 #[test]
