@@ -96,7 +96,7 @@ async fn bytes_that_nobody_has_are_a_gap_with_their_number_and_nothing_stands_in
 async fn a_log_comes_in_pieces_and_goes_on_where_it_was_interrupted() {
     let world = World::new();
     let job = world.launched(&job()).await;
-    let log: Vec<u8> = (0..5_500_000_u32).map(|n| (n >> 8) as u8).collect();
+    let log: Vec<u8> = (0..5_500_000_u32).map(|n| n.to_le_bytes()[1]).collect();
     world.put(&job, "0/log.000", &log);
     world.says_all(&job, 0, "done", Some(0), log.len() as u64);
     world.end(&job).await.unwrap();
