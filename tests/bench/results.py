@@ -22,7 +22,7 @@ def main(path, sessions, cases=40, nights=365):
     detail = json.dumps({"warnings": [], "nodes": ["n1"], "exits": [], "log_tail": None, "look": [], "delete": [], "leftovers": []})
     names = [f"bench %n={case}" for case in range(cases)]
     db.executemany("INSERT INTO subject VALUES (?, 's', 'p', 'e', ?)", [(case + 1, name) for case, name in enumerate(names)])
-    db.executemany("INSERT INTO metric VALUES (?, ?, ?, '', 'GB/s', 'higher')",
+    db.executemany("INSERT INTO metric (id, subject, variable, key, unit, direction) VALUES (?, ?, ?, '', 'GB/s', 'higher')",
                    [(metric + 1, metric // VARIABLES + 1, f"v{metric % VARIABLES}") for metric in range(cases * VARIABLES)])
     db.execute("INSERT INTO basis VALUES (1, 'GB/s', 'c', '')")
     db.executemany("INSERT INTO night VALUES ('s', ?, ?, ?, 'UTC', 'ended')",

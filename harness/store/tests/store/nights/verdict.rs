@@ -17,7 +17,7 @@ use std::collections::HashMap;
 const ROWS: &str = "
 INSERT INTO night VALUES ('eidf', 99, 0, 1, 'UTC', 'ended'), ('eidf', 100, 0, 1, 'UTC', 'running'), ('other', 90, 0, 1, 'UTC', 'ended');
 INSERT INTO subject VALUES (1, 'eidf', 'gpu', 'gnu', 'triad %size=2G'), (2, 'eidf', 'gpu', 'gnu', 'login'), (3, 'other', 'gpu', 'gnu', 'login');
-INSERT INTO metric VALUES (10, 1, 'latency', '8', 'us', 'lower'), (11, 1, 'copy', '', 'GB/s', NULL), (12, 2, 'elapsed', '', 's', 'lower'),
+INSERT INTO metric (id, subject, variable, key, unit, direction) VALUES (10, 1, 'latency', '8', 'us', 'lower'), (11, 1, 'copy', '', 'GB/s', NULL), (12, 2, 'elapsed', '', 's', 'lower'),
     (13, 3, 'elapsed', '', 's', 'lower'), (14, 1, 'gone', '', 's', NULL);
 INSERT INTO basis VALUES (1, 'us', 'a', ''), (2, 'us', 'b', 'm'), (3, 's', 'a', '');
 INSERT INTO night_figure VALUES (10, 50, 9.0, 1, NULL, 0, 1), (10, 99, 1.5, 1, NULL, 0, 1), (10, 100, 1.25, 2, 0.1, 0, 2),
