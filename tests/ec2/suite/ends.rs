@@ -37,8 +37,10 @@ pub(crate) fn a_host_that_is_lost_ends_its_case_with_the_log_so_far() {
     let id = cloud.await_state("running", 1).remove(0);
     std::thread::sleep(std::time::Duration::from_secs(8));
     cloud.ask("crash", json!({ "id": id }));
-    running.ended().expect_case(3, "disrupted{node}", &[&id, "Server.InternalError"]);
+    let ended = running.ended().expect_case(3, "disrupted{node}", &[&id, "Server.InternalError"]);
     assert!(live(&cloud).is_empty());
+    let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
+    assert!(stdout.ends_with("-0-------\nfirst\n"), "{stdout}");
 }
 
 /// Statement 15.
@@ -62,6 +64,124 @@ pub(crate) fn an_interrupt_ends_all_instances() {
     assert_eq!(ended.code, Some(130), "{}", ended.text);
     assert!(live(&cloud).is_empty());
     assert_eq!(cloud.left()["objects"], json!([]), "{}", ended.text);
+    let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
+    assert!(stdout.ends_with("-0-------\nbegan\n"), "{stdout}");
+}
+
+/// Statement 12, with a second signal.
+pub(crate) fn a_second_interrupt_says_what_may_be_left() {
+    let cloud = Cloud::start();
+    let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "");
+    let running = place.started(&[]);
+    cloud.await_state("running", 1);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    cloud.fault(json!({ "action": "TerminateInstances", "code": "InternalError", "status": 500, "n": 1000 }));
+    running.signal("INT");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    running.signal("INT");
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(130), "{}", ended.text);
+    let identifier = cloud.instances()[0]["tags"]["rfm"].as_str().unwrap_or_default().to_owned();
+    for part in ["may be left: c", &format!("({identifier})"), "end what is left with: muster sweep"] {
+        assert!(ended.text.contains(part), "{part}: {}", ended.text);
+    }
+}
+
+/// Statement 10: the log is that of S3 and, after it, of the console.
+pub(crate) fn an_outage_of_s3_at_the_end_loses_nothing_that_the_console_has() {
+    let cloud = Cloud::start();
+    let script = "for n in 1 2 3 4 5 6; do echo line $n; sleep 1; done; sleep 6; echo last; exit 7";
+    let check = format!("time_limit: 2m\nkeep_failed: 0s\nexecutable: '{script}'\nsanity: []");
+    let place = Place::new(&cloud, OFTEN, &check, "");
+    let running = place.started(&[]);
+    cloud.await_state("running", 1);
+    // Some of the log has come, then nothing more does.
+    crate::common::eventually("a part of the log", std::time::Duration::from_secs(30), || {
+        cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/0/log.000"))
+    });
+    cloud.ask("outage", json!({ "mode": "503", "who": "guests" }));
+    let ended = running.ended().expect_case(1, "fail{workload}", &["7"]);
+    let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
+    let lines: Vec<&str> = stdout.lines().skip(3).collect();
+    assert_eq!(lines, ["line 1", "line 2", "line 3", "line 4", "line 5", "line 6", "last"], "{stdout}");
+}
+
+/// Statement 10, from the start.
+pub(crate) fn an_instance_that_never_reaches_s3_is_given_up_with_its_console() {
+    let cloud = Cloud::start();
+    let check = "time_limit: 2m\nexecutable: 'true'\nsanity: []";
+    let place = Place::new(&cloud, OFTEN, check, "boot_timeout: 5s");
+    cloud.ask("outage", json!({ "mode": "refuse", "who": "guests" }));
+    place.run(&[]).expect_case(3, "error{infra}", &["gave no sign of life within 5s", "Its console"]);
+    assert!(live(&cloud).is_empty());
+}
+
+/// Statement 17.
+pub(crate) fn a_rank_that_is_lost_ends_its_case_at_once_and_is_named() {
+    let cloud = Cloud::start();
+    let check = "time_limit: 2m\nnum_tasks: 3\nexecutable: 'echo began; sleep 100'\nsanity: []";
+    let place = Place::new(&cloud, OFTEN, check, "");
+    let running = place.started(&[]);
+    crate::common::eventually("the script runs", std::time::Duration::from_secs(40), || {
+        cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/0/log.000"))
+    });
+    let lost = cloud.instances().into_iter().find(|one| one["rank"] == 2).expect("a third instance");
+    let id = lost["id"].as_str().unwrap_or_default().to_owned();
+    let began = std::time::Instant::now();
+    cloud.ask("crash", json!({ "id": id }));
+    let ended = running.ended().expect_case(3, "disrupted{node}", &[&format!("rank 2 ({id}) was lost")]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(45), "{:?}", began.elapsed());
+    assert!(cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/stop")));
+    assert!(live(&cloud).is_empty(), "{}", ended.text);
+}
+
+/// Statement 16, with what follows.
+pub(crate) fn a_case_whose_capacity_was_taken_away_is_launched_again() {
+    let cloud = Cloud::start();
+    let check = "time_limit: 2m\non_disruption: retry\nexecutable: 'echo began; sleep 8; echo over'\nsanity: [{ found: ^over$ }]";
+    let place = Place::new(&cloud, OFTEN, check, "market: spot");
+    let running = place.started(&[]);
+    let id = cloud.await_state("running", 1).remove(0);
+    std::thread::sleep(std::time::Duration::from_secs(4));
+    cloud.ask("spot", json!({ "id": id, "after": 2 }));
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(0), "{}", ended.text);
+    let cases = ended.report["cases"].as_array().cloned().unwrap_or_default();
+    let said = |case: &Value| (case["attempt"].as_u64(), case["outcome"]["word"].as_str().map(str::to_owned));
+    assert_eq!(cases.iter().map(said).collect::<Vec<_>>(), [(Some(1), Some("disrupted".into())), (Some(2), Some("pass".into()))]);
+    assert_ne!(cases[0]["identifier"], cases[1]["identifier"]);
+    assert_eq!(cloud.instances().len(), 2);
+}
+
+pub(crate) fn a_sweep_says_what_is_left_and_what_it_costs_and_removes_it() {
+    let cloud = Cloud::start();
+    let options = "poll_interval: 1s, price_per_hour: { c7i.large: 3600 }";
+    let check = "time_limit: 2m\nnum_tasks: 2\nexecutable: 'echo began; sleep 100'\nsanity: []";
+    let place = Place::new(&cloud, options, check, "");
+    let running = place.started(&[]);
+    let ids = cloud.await_state("running", 2);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    running.signal("KILL");
+    running.ended();
+    let looked = place.start(&mut place.command(&["sweep", "--dry-run"])).ended();
+    for part in [
+        &*ids[0],
+        &*ids[1],
+        "c7i.large, running for ",
+        "security group sg-",
+        "so far 0.",
+        " instance-hours of c7i.large, ",
+        " USD",
+    ] {
+        assert!(looked.text.contains(part), "{part}: {}", looked.text);
+    }
+    assert_eq!(live(&cloud).len(), 2, "nothing was removed");
+    let swept = place.start(&mut place.command(&["sweep"])).ended();
+    assert_eq!(swept.code, Some(0), "{}", swept.text);
+    let left = cloud.left();
+    for what in ["instances", "volumes", "groups", "objects"] {
+        assert_eq!(left[what], json!([]), "{what}: {}", swept.text);
+    }
 }
 
 /// Statement 16.
