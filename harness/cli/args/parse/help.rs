@@ -156,7 +156,7 @@ mod tests {
         };
         assert_eq!(
             flags(&["results", "list"]),
-            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--db", "--nocolor"]
+            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--format", "--db", "--nocolor"]
         );
         assert_eq!(flags(&["check", "new"]), ["--scheduler"]);
         assert_eq!(flags(&["check", "lint"]), ["--allow", "--format", "--explain", "--checkpath", "--config-file", "--nocolor"]);
