@@ -112,7 +112,7 @@ pub(crate) fn an_instance_that_never_reaches_s3_is_given_up_with_its_console() {
     let check = "time_limit: 2m\nexecutable: 'true'\nsanity: []";
     let place = Place::new(&cloud, OFTEN, check, "boot_timeout: 5s");
     cloud.ask("outage", json!({ "mode": "refuse", "who": "guests" }));
-    place.run(&[]).expect_case(3, "error{infra}", &["gave no sign of life within 5s", "Its console"]);
+    place.run(&[]).expect_case(3, "error{infra}", &["gave no sign of life within 5.0s", "Its console"]);
     assert!(live(&cloud).is_empty());
 }
 

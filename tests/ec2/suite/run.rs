@@ -63,7 +63,8 @@ pub(crate) fn a_passing_script_leaves_its_log_and_nothing_else() {
 pub(crate) fn three_instances_have_three_sections_and_the_first_begins_when_all_are_ready() {
     let cloud = Cloud::start();
     let check = "time_limit: 2m\nnum_tasks: 3\nexecutable: 'cut -d\" \" -f1 $RFM_HOSTFILE'\nsanity: []";
-    let ended = Place::new(&cloud, OFTEN, check, "").run(&[]).expect_case(0, "pass", &[]);
+    let place = Place::new(&cloud, OFTEN, check, "");
+    let ended = place.run(&[]).expect_case(0, "pass", &[]);
     nothing_is_left(&cloud);
     let mut instances = cloud.instances();
     instances.sort_by_key(|one| one["rank"].as_u64());
@@ -139,7 +140,8 @@ pub(crate) fn a_log_of_forty_mebibytes_is_whole() {
     let script = r"seq 1 5400000 | head -c 41943040; printf '\377\376\000\nend'";
     let executable = script.replace('\'', "''");
     let check = format!("time_limit: 2m\nnum_tasks: 2\nexecutable: '{executable}'\nsanity: [{{ found: 'end$' }}]");
-    let ended = Place::new(&cloud, OFTEN, &check, "").run(&[]).expect_case(0, "pass", &[]);
+    let place = Place::new(&cloud, OFTEN, &check, "");
+    let ended = place.run(&[]).expect_case(0, "pass", &[]);
     nothing_is_left(&cloud);
     let made = Command::new("sh").args(["-c", script]).output().expect("sh").stdout;
     let stdout = ended.kept("rfm_job.out");

@@ -95,6 +95,10 @@ fn holds(old: &Value, new: &Value, at: &str) {
             assert_eq!(old.len(), new.len(), "{at}");
             old.iter().zip(new).enumerate().for_each(|(index, (old, new))| holds(old, new, &format!("{at}[{index}]")));
         }
+        // Its last number counts what was added.
+        (Value::String(old), Value::String(new)) if at == "report.report_version" => {
+            assert_eq!(old.split('.').next(), new.split('.').next(), "{at}");
+        }
         _ => assert_eq!(old, new, "{at}"),
     }
 }

@@ -32,7 +32,13 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 50] = [
+    // Reasons of `expect`, and a command.
+    "a bundle is packed again where there is no capacity",
+    "its files are fetched",
+    "instances are kept for as long as they have said at their launch",
+    "an inventory does not tell that instances are kept",
+    "ssh -i … …@…",
     // Mistakes of Muster itself.
     "store the … of …",
     "the results database … is closed",

@@ -78,7 +78,7 @@ impl Facts {
             handles.clone().map(|handle| ((handle.bucket.name.clone(), handle.bucket.prefix.clone()), handle)).collect();
 
         let ask_images = join_all(images.iter().map(|image| timeout(FIRST, resolver.image(image))));
-        let ask_buckets = join_all(buckets.values().map(|handle| timeout(FIRST, try_bucket(cloud, handle, writes))));
+        let ask_buckets = join_all(buckets.values().map(|handle| try_bucket(cloud, handle, writes)));
         let reservations = names(handles.clone().filter_map(|handle| handle.capacity_reservation.as_ref()));
         let ask_reservations = join_all(reservations.iter().map(|id| timeout(FIRST, cloud.reservation(id))));
         let ours = [Filter { name: "tag:rfm-managed".to_owned(), values: vec!["true".to_owned()] }];
@@ -97,7 +97,7 @@ impl Facts {
         facts.subnets = networks.ok().map(|networks| Ok(networks?.into_iter().map(|one| (one.id.clone(), one)).collect()));
         facts.listed = listed.ok();
         facts.reservations = reservations.iter().cloned().zip(reserved.into_iter().map(Result::ok)).collect();
-        facts.buckets = buckets.into_keys().zip(refused.into_iter().map(Result::unwrap_or_default)).collect();
+        facts.buckets = buckets.into_keys().zip(refused).collect();
         facts.ask_again(cloud, handles, types.len()).await;
         facts
     }
@@ -191,13 +191,18 @@ impl Facts {
 /// Does what a job does with its objects. Returns what was refused.
 async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes) -> Vec<CloudError> {
     let (bucket, key) = (handle.bucket.name.as_str(), format!("{}preflight", handle.prefix));
+    let list = async { timeout(FIRST, cloud.objects(bucket, &handle.prefix)).await.map_or(Ok(()), |listed| listed.map(drop)) };
     if writes == Writes::Nothing {
-        return cloud.objects(bucket, &handle.prefix).await.err().into_iter().collect();
+        return list.await.err().into_iter().collect();
     }
-    let put = cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec()).await;
-    let listed = cloud.objects(bucket, &handle.prefix).await.map(drop);
-    let deleted = if put.is_ok() { cloud.delete(bucket, &[key]).await } else { Ok(()) };
-    [put, listed, deleted].into_iter().filter_map(Result::err).collect()
+    let put = timeout(FIRST, cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec()));
+    let (put, listed) = tokio::join!(put, list);
+    // One that was given up may have been written.
+    let deleted = match put {
+        Ok(Err(_)) => Ok(()),
+        Ok(Ok(())) | Err(_) => timeout(FIRST, cloud.delete(bucket, &[key])).await.unwrap_or(Ok(())),
+    };
+    [put.unwrap_or(Ok(())), listed, deleted].into_iter().filter_map(Result::err).collect()
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
