@@ -50,7 +50,8 @@ pub(super) async fn systems(reader: &Reader, system: Option<&str>, night: Option
     let of_night = |nights: &StoredNights| {
         let StoredNights { system, first, last, future } = nights.clone();
         let latest = last.max(future.unwrap_or(last));
-        let is_stored = night.is_none_or(|night| first <= night && night <= latest);
+        // One that had no session in a night that others had is absent in it.
+        let is_stored = night.is_none_or(|night| first <= night && night <= latest.max(tonight));
         let night = night.unwrap_or(tonight);
         let absent_since = (last < night && future != Some(night)).then_some(last);
         let future = future.filter(|future| *future != night);

@@ -57,15 +57,17 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
     let failed = |what: &FailOn| match what {
         FailOn::Regression => has(&is_change, true),
         FailOn::Open => has(&is_change, false),
-        FailOn::Missing => {
-            is_any(&|night| night.verdicts.verdicts.iter().any(|verdict| verdict.is_counted && verdict.word == Word::NotMeasured))
-        }
+        FailOn::Missing => is_any(&|night| {
+            night.absent_since.is_some()
+                || night.verdicts.verdicts.iter().any(|verdict| verdict.is_counted && verdict.word == Word::NotMeasured)
+        }),
         FailOn::Coverage => false,
     };
     if fail_on.iter().any(failed) {
         return EXIT_CHANGED;
     }
-    let is_covered = |night: &SystemNight<'_>| night.verdicts.coverage.reaches(night.settings.min_coverage);
+    let is_covered =
+        |night: &SystemNight<'_>| night.absent_since.is_none() && night.verdicts.coverage.reaches(night.settings.min_coverage);
     if fail_on.contains(&FailOn::Coverage) && !nights.iter().all(is_covered) { EXIT_COVERAGE } else { 0 }
 }
 

@@ -33,7 +33,7 @@ const OF_SYSTEM: &str = "SELECT c.* FROM subject u JOIN metric m ON m.subject = 
     WHERE u.system = $1 AND c.opened < $2 ORDER BY c.metric, c.since, c.opened";
 
 const OF_CASE: &str = "SELECT c.* FROM subject u JOIN metric m ON m.subject = u.id JOIN change c ON c.metric = m.id
-    WHERE u.system = $1 AND u.partition = $2 AND u.environ = $3 AND u.name = $4 AND c.turn = 'worse' AND c.since <= $5
+    WHERE u.system = $1 AND u.partition = $2 AND u.environ = $3 AND u.name = $4 AND m.is_ignored = 0 AND c.turn = 'worse' AND c.since <= $5
     AND (c.closed IS NULL OR c.closed > $5) ORDER BY c.since DESC, c.evidence DESC";
 
 /// Of one metric.

@@ -226,14 +226,16 @@ impl Reader {
         Ok(plans)
     }
 
-    /// The cases that were in quarantine in the last night up to one in which there were sessions: partition, environ, and name after
-    /// aliases.
+    /// The cases that were in quarantine in the last night, up to one, in which they ran: partition, environ, and name after aliases.
     async fn quarantined(&self, system: &str, at: Night) -> Result<HashSet<[String; 3]>, StoreError> {
         const QUARANTINED: &str = r#"SELECT DISTINCT c.partition, c.environ, c.display FROM session s
             JOIN "case" c ON c.session = s.number JOIN attempt a ON a."case" = c.id
-            WHERE s.system = $1 AND s.night = (SELECT max(night) FROM session WHERE system = $1 AND night <= $2)
-            AND a.quarantine IS NOT NULL"#;
-        let statement = || query(QUARANTINED).bind(system.to_owned()).bind(i64::from(at.0));
+            WHERE s.system = $1 AND s.night BETWEEN $3 AND $2 AND a.quarantine IS NOT NULL AND NOT EXISTS
+            (SELECT 1 FROM session t JOIN "case" d ON d.session = t.number JOIN attempt b ON b."case" = d.id
+            WHERE d.display = c.display AND d.system = c.system AND d.partition = c.partition AND d.environ = c.environ
+            AND t.night > s.night AND t.night <= $2)"#;
+        let first = i64::from(at.before(WINDOW).0);
+        let statement = || query(QUARANTINED).bind(system.to_owned()).bind(i64::from(at.0)).bind(first);
         let case = |row: &Row| Ok::<[String; 3], _>([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?]);
         let cases = self.all("cases in quarantine", statement, case).await?;
         if cases.is_empty() {
@@ -263,7 +265,14 @@ impl Reader {
         const ANNOTATIONS: &str = "SELECT kind, partition, environ, name, variable, from_night, until, reason FROM annotation
             WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL ORDER BY id";
         let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
-        Ok(rows.into_iter().flatten().collect())
+        let mut annotations: Vec<Annotation> = rows.into_iter().flatten().collect();
+        if annotations.iter().any(|annotation| annotation.scope.check.is_some()) {
+            let aliases = self.new_names().await?;
+            for name in annotations.iter_mut().filter_map(|annotation| annotation.scope.check.as_mut()) {
+                *name = aliases.canonical(name);
+            }
+        }
+        Ok(annotations)
     }
 }
 

@@ -112,8 +112,9 @@ async fn remove(connection: &mut Connection, sessions: &[i64], verdicts: Verdict
     execute(connection, format!(r#"DELETE FROM attempt WHERE "case" IN {cases}"#)).await?;
     for (system, night) in &nights {
         remove_figures(connection, system, *night, &cases).await?;
-        if verdicts == Verdicts::ReachedAgain {
-            history::forget(connection, system, *night).await?;
+        match verdicts {
+            Verdicts::Kept => history::forget_series(connection, system).await?,
+            Verdicts::ReachedAgain => history::forget(connection, system, *night).await?,
         }
     }
     execute(connection, format!(r#"DELETE FROM "case" WHERE session IN ({list})"#)).await?;

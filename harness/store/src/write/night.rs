@@ -17,7 +17,7 @@ use muster_core::{
     result::{CaseResult, Outcome},
 };
 use sqlx::Error;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Writes it, and knows the numbers of what it has written.
 pub(crate) struct NightWriter {
@@ -143,7 +143,13 @@ impl NightWriter {
             }
         }
         self.history.states(connection, &mut self.known, &states).await?;
-        self.history.write(connection, &mut self.known, &measured).await
+        self.history.write(connection, &mut self.known, &measured).await?;
+        // A session that another process continues, or a spool, may write figures of a night that was judged.
+        let nights: BTreeSet<(&str, i64)> = measured.iter().map(|one| (one.name.system.as_str(), one.night)).collect();
+        for (system, night) in nights {
+            history::forget(connection, system, night).await?;
+        }
+        Ok(())
     }
 }
 

@@ -18,6 +18,8 @@ struct Stored {
     id: i64,
     class: String,
     facts: BTreeMap<String, String>,
+    /// Since when its newest fact holds.
+    newest: i64,
 }
 
 /// Writes down what a scheduler has said of nodes.
@@ -44,6 +46,10 @@ pub(crate) async fn write_nodes(
         } else {
             known.described_node(connection, (system, name, uid), (class, ""), at).await?
         };
+        if before.is_some_and(|before| before.newest > at.0) {
+            // What is imported of an earlier day is no news.
+            continue;
+        }
         let none = BTreeMap::new();
         let before = before.map_or(&none, |before| &before.facts);
         write_facts(connection, id, (before, facts), at).await?;
@@ -70,14 +76,18 @@ async fn stored(
             let statement = query(sqlx::AssertSqlSafe(text)).bind(system.to_owned());
             part.iter().fold(statement, |statement, node| statement.bind(node.name.clone()))
         };
-        let mut facts: HashMap<i64, BTreeMap<String, String>> = HashMap::new();
-        let holding = "SELECT f.node, f.key, f.value FROM node n JOIN node_fact f ON f.node = n.id AND f.until IS NULL";
+        let mut facts: HashMap<i64, (BTreeMap<String, String>, i64)> = HashMap::new();
+        let holding =
+            "SELECT f.node, f.key, f.value, f.from_time FROM node n JOIN node_fact f ON f.node = n.id AND f.until IS NULL";
         for row in of_names(holding).fetch_all(connection).await? {
-            facts.entry(row.try_get(0)?).or_default().insert(row.try_get(1)?, row.try_get(2)?);
+            let (of_node, newest) = facts.entry(row.try_get(0)?).or_default();
+            of_node.insert(row.try_get(1)?, row.try_get(2)?);
+            *newest = row.try_get::<i64>(3)?.max(*newest);
         }
         for row in of_names("SELECT n.id, n.name, n.uid, n.class FROM node n").fetch_all(connection).await? {
             let id: i64 = row.try_get(0)?;
-            let node = Stored { id, class: row.try_get(3)?, facts: facts.remove(&id).unwrap_or_default() };
+            let (facts, newest) = facts.remove(&id).unwrap_or_default();
+            let node = Stored { id, class: row.try_get(3)?, facts, newest };
             found.insert((row.try_get(1)?, row.try_get(2)?), node);
         }
     }

@@ -20,7 +20,7 @@ pub(crate) struct Known {
     /// By system, partition, environ and name.
     subjects: HashMap<[String; 4], i64>,
     /// By subject, variable and key.
-    metrics: HashMap<(i64, String, String), (i64, Described)>,
+    metrics: HashMap<(i64, String, String), KnownMetric>,
     /// By unit, check and manifest.
     bases: HashMap<[String; 3], i64>,
     /// By system and name: the node of this name that was seen last.
@@ -29,7 +29,15 @@ pub(crate) struct Known {
     systems: HashSet<String>,
 }
 
-/// What is known of a metric beside its name: as it was seen last.
+#[derive(Debug)]
+struct KnownMetric {
+    id: i64,
+    described: Described,
+    /// The last night in which it was measured.
+    last: i64,
+}
+
+/// What is known of a metric beside its name: as it was seen in its last night.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Described {
     pub(crate) unit: String,
@@ -53,10 +61,12 @@ impl Known {
             let key = [system.to_owned(), row.try_get(1)?, row.try_get(2)?, row.try_get(3)?];
             self.subjects.insert(key, row.try_get(0)?);
         }
-        let metrics = "SELECT m.* FROM metric m JOIN subject s ON s.id = m.subject WHERE s.system = $1";
+        let metrics = "SELECT m.*, (SELECT coalesce(max(night), 0) FROM night_figure f WHERE f.metric = m.id) AS last
+            FROM metric m JOIN subject s ON s.id = m.subject WHERE s.system = $1";
         for row in query(metrics).bind(system.to_owned()).fetch_all(connection).await? {
             let key = (row.try_get("subject")?, row.try_get("variable")?, row.try_get("key")?);
-            self.metrics.insert(key, (row.try_get("id")?, described(&row)?));
+            let known = KnownMetric { id: row.try_get("id")?, described: described(&row)?, last: row.try_get("last")? };
+            self.metrics.insert(key, known);
         }
         for row in query("SELECT id, unit, check_hash, manifest_hash FROM basis").fetch_all(connection).await? {
             self.bases.insert([row.try_get(1)?, row.try_get(2)?, row.try_get(3)?], row.try_get(0)?);
@@ -81,24 +91,21 @@ impl Known {
         Ok(id)
     }
 
-    /// A metric of a subject, which is described like this from now on.
+    /// A metric of a subject, which is described like this from a night on. What is imported of an earlier night changes nothing.
     pub(crate) async fn metric(
         &mut self,
         connection: &mut Connection,
         subject: i64,
         (variable, key): (&str, &str),
-        now: Described,
+        (now, night): (Described, i64),
     ) -> Result<i64, Error> {
         let name = (subject, variable.to_owned(), key.to_owned());
-        if let Some((id, known)) = self.metrics.get(&name)
-            && *known == now
-        {
-            return Ok(*id);
-        }
-        if self.metrics.get(&name).is_some_and(|(_, known)| known.is_ignored) {
-            // Figures that are kept for the next night lack those of what had no verdict.
-            let forget = query("DELETE FROM judged_series WHERE system = (SELECT system FROM subject WHERE id = $1)");
-            forget.bind(subject).execute(connection).await?;
+        if let Some(known) = self.metrics.get_mut(&name) {
+            let is_earlier = night < known.last;
+            known.last = known.last.max(night);
+            if is_earlier || known.described == now {
+                return Ok(known.id);
+            }
         }
         let insert = query(
             "INSERT INTO metric (subject, variable, key, unit, direction, min_effect, step_limit, is_ignored) \
@@ -109,7 +116,7 @@ impl Known {
         let insert = insert.bind(subject).bind(variable.to_owned()).bind(key.to_owned()).bind(now.unit.clone());
         let insert = insert.bind(now.direction).bind(now.min_effect).bind(now.limit).bind(now.is_ignored);
         let id: i64 = insert.fetch_scalar(connection).await?;
-        self.metrics.insert(name, (id, now));
+        self.metrics.insert(name, KnownMetric { id, described: now, last: night });
         Ok(id)
     }
 

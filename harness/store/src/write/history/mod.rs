@@ -15,7 +15,7 @@ mod verdicts;
 pub(crate) use described::write_nodes;
 use known::Described;
 pub(crate) use known::Known;
-pub(crate) use verdicts::{forget, forget_all};
+pub(crate) use verdicts::{forget, forget_all, forget_series};
 
 use crate::{
     sql::{Connection, Dialect, Statement, query},
@@ -215,7 +215,7 @@ async fn figures(
             limit: about.night.limit,
             is_ignored: about.night.ignore.iter().any(|name| name == figure.variable),
         };
-        let metric = known.metric(connection, subject, (figure.variable, figure.key), now).await?;
+        let metric = known.metric(connection, subject, (figure.variable, figure.key), (now, night)).await?;
         let basis = known.basis(connection, [figure.unit, &about.check_hash, &about.manifest_hash]).await?;
         let row = FigureRow { metric, night, case, repeat: attempt.repeat(), value: figure.value, basis, node: 0, purpose };
         if purpose == Purpose::Run {

@@ -25,6 +25,14 @@ pub(crate) async fn forget(connection: &mut Connection, system: &str, from: i64)
     Ok(())
 }
 
+/// Figures of a system were removed, and what was found in them stays.
+pub(crate) async fn forget_series(connection: &mut Connection, system: &str) -> Result<(), Error> {
+    for text in ["UPDATE judged SET revision = revision + 1 WHERE system = $1", "DELETE FROM judged_series WHERE system = $1"] {
+        query(text).bind(system.to_owned()).execute(connection).await?;
+    }
+    Ok(())
+}
+
 /// All of history is written again.
 pub(crate) async fn forget_all(connection: &mut Connection) -> Result<(), Error> {
     query("DELETE FROM change").execute(connection).await?;

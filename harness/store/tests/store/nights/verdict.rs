@@ -1,18 +1,18 @@
 //! What the verdict of a night is made of, from rows as sessions leave them.
 
-use crate::support::{about, database, execute, measurement, owner, result, session};
+use crate::support::{about, database, execute, measurement, name, owner, result, rows, session};
 use muster_core::{
     night::{FigureRules, NightRules},
     result::{About, CaseResult, Outcome, Quarantine, Session},
-    rules::perf::Direction,
+    rules::perf::{Direction, Measurement},
 };
 use muster_judge::{
     night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, SegmentKey, Turn, Value},
     stats::{shift::Shift, trend::Shape},
 };
-use muster_store::{Annotation, Judged, Kind, NightProgress, Reader, Store, StoredNights, Upkeep};
+use muster_store::{Annotation, Judged, Keep, Kind, NightProgress, Reader, Store, StoredNights, Upkeep};
 use muster_text::time::{Date, Timestamp};
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 const ROWS: &str = "
 INSERT INTO night VALUES ('eidf', 99, 0, 1, 'UTC', 'ended'), ('eidf', 100, 0, 1, 'UTC', 'running'), ('other', 90, 0, 1, 'UTC', 'ended');
@@ -236,4 +236,93 @@ async fn changes_are_kept_until_history_below_them_is_another() {
     assert_eq!(reader.judged(system).await.unwrap().until, None);
     assert_eq!(of(20_005).await, []);
     upkeep.close().await.unwrap();
+}
+
+/// A session of a day whose only figure has a direction or none.
+async fn measured(store: &Store, id: &str, day: i64, direction: Option<Direction>) -> Session {
+    let started = Timestamp(day * 86_400_000_000);
+    let night = NightRules::default().night_of(started);
+    let session = Session { night: Some(night.date), ..session(id, started.0) };
+    store.begin(&session, &owner(1)).await.unwrap();
+    store.plan(&session.id, &night, vec![name(1)]).await.unwrap();
+    let measurements = vec![Measurement { direction, ..measurement("flops", 1.5) }];
+    let mut result = CaseResult { measurements, ..result(1, 1, Outcome::Pass) };
+    result.times.finished = started;
+    store.finished(&session.id, &result).await.unwrap();
+    session
+}
+
+/// Judges a night, and stores that.
+async fn judge(reader: &Reader, upkeep: &mut Upkeep, night: Night) {
+    let judged = reader.judged("eidf").await.unwrap();
+    let looked = reader.judged_system("eidf", (night, night), &HashMap::new(), judged).await.unwrap();
+    assert!(upkeep.keep_changes(judged, night, &[], &looked).await.unwrap());
+}
+
+#[tokio::test]
+async fn figures_that_come_late_and_figures_that_are_removed_are_not_among_those_that_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    for day in 20_001..20_010 {
+        let session = measured(&store, &format!("s{day}"), day, None).await;
+        store.end(&session.id, &owner(1), session.started, false).await.unwrap();
+    }
+    let late = measured(&store, "late", 20_005, None).await;
+    let reader = Reader::open(&path).await.unwrap();
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    let last = reader.nights(Timestamp(20_020 * 86_400_000_000)).await.unwrap()[0].last;
+    judge(&reader, &mut upkeep, last).await;
+    assert_eq!(reader.judged("eidf").await.unwrap().until, Some(last));
+
+    // Of a session that another process continues, without an end.
+    let measurements = vec![measurement("flops", 2.5)];
+    store.finished(&late.id, &CaseResult { measurements, ..result(2, 1, Outcome::Pass) }).await.unwrap();
+    let judged = reader.judged("eidf").await.unwrap();
+    assert!(judged.until.is_some_and(|until| until < last.before(3)), "{judged:?}");
+
+    judge(&reader, &mut upkeep, last).await;
+    let keep = Keep { now: Timestamp(20_010 * 86_400_000_000), sessions: Duration::from_hours(72), last: 0, logs: None };
+    upkeep.prune(&keep, |_| Some(false)).await.unwrap();
+    let judged = reader.judged("eidf").await.unwrap();
+    assert_eq!(judged.until, Some(last), "what was found stays");
+    let kept = reader.judged_system("eidf", (last, last), &HashMap::new(), judged).await.unwrap().system;
+    let from_rows = Judged { until: None, ..judged };
+    assert_eq!(kept, reader.judged_system("eidf", (last, last), &HashMap::new(), from_rows).await.unwrap().system);
+    upkeep.close().await.unwrap();
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_imported_of_an_earlier_night_does_not_say_what_a_metric_is_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    for (id, day, direction) in
+        [("new", 20_010, Some(Direction::Higher)), ("old", 20_001, None), ("next", 20_011, Some(Direction::Lower))]
+    {
+        let store = Store::open(&path).await.unwrap();
+        measured(&store, id, day, direction).await;
+        store.close().await.unwrap();
+        let expected = if id == "next" { "lower" } else { "higher" };
+        assert_eq!(rows(&path, "SELECT direction FROM metric").await, [expected], "{id}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_of_a_check_holds_under_its_new_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    measured(&store, "s", 20_001, None).await;
+    store.close().await.unwrap();
+    execute(
+        &path,
+        "INSERT INTO annotation (kind, name, from_night, author, reason, created) VALUES ('known', 'nbody', 1, 'me', 'x', 0)",
+    )
+    .await;
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    upkeep.rename(("nbody", "gravity"), "me", Timestamp(0)).await.unwrap();
+    upkeep.close().await.unwrap();
+    let system = Reader::open(&path).await.unwrap().night_system("eidf", Night(0), Night(30_000)).await.unwrap();
+    assert!(system.annotations[0].scope.covers(&system.metrics[0].name), "{:?}", system.annotations);
 }
