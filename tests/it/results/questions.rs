@@ -149,7 +149,7 @@ fn sessions_are_listed_by_time_night_case_and_outcome() {
         (&["--outcome", "fail{sanity}"], "5 session(s)"),
         (&["system=eidf,partition=gpu", "--outcome", "failed"], "5 session(s)"),
         (&["?num_failures > 1"], "1 session(s)"),
-        (&["--on", "archer"], "No stored session matches"),
+        (&["--tag", "io", "--outcome", "abort"], "No stored session matches"),
     ];
     for (args, line) in rows {
         assert_eq!(count(args), line, "{args:?}");
