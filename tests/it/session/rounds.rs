@@ -305,9 +305,9 @@ fn the_command_below_a_failure_reproduces_it_in_any_folder() {
     let sandbox = sandbox();
     sandbox.write(
         "bad.yaml",
-        "name: bad\nvalid_systems: ['*']\nvariables: { n: 1, api_token: none }\nexecutable: 'exit ${{ n }}'\nsanity: []\n",
+        "name: worse\nvalid_systems: ['*']\nvariables: { n: 1, api_token: none }\nexecutable: 'exit ${{ n }}'\nsanity: []\n",
     );
-    let node = muster(&sandbox, &["-c", "bad.yaml", "-n", "bad", "--distribute=all", "-lC"]);
+    let node = muster(&sandbox, &["-c", "bad.yaml", "-n", "worse", "--distribute=all", "-lC"]);
     let node = node.stdout.split("%.nid=").nth(1).and_then(|rest| rest.split(' ').next()).expect("this machine").to_owned();
     let flags = ["-C", "site.yaml", "--system", "site", "-c", "bad.yaml", "-S", "n=7", "--distribute", &node, "-r"];
     let ended = sandbox.muster(&flags);

@@ -84,7 +84,8 @@ impl Cleanup<'_> {
         let sight = self.last_word().await?;
         let kept = kept(&self.handle, &sight);
         if kept.is_empty() {
-            let objects_go = self.tracked.let_objects_go();
+            // Nobody reads the log of what was never launched.
+            let objects_go = self.tracked.let_objects_go() || self.handle.launched.is_none();
             let left = self.delete(objects_go).await?;
             return Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() });
         }

@@ -105,7 +105,7 @@ mod tests {
         tag=~night,system=~eid: known
         system=eidff: no stored case has the system `eidff`: did you mean `eidf`?
         partition=eidf:gpu: known
-        partition=cpu: no stored case has the partition `cpu`: there is gpu
+        partition=cpu: no stored case has the partition `cpu`: did you mean `gpu`?
         check=^traid: no stored case matches `^traid`: did you mean `triad`?
         check=nothing: no stored case matches `nothing`: there are hpl, triad
         check=!nothing: known

@@ -222,3 +222,14 @@ async fn all_objects_of_a_job_are_removed_whatever_they_are_called_and_none_of_o
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0, 0, 0, 0, 1]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_a_refused_launch_has_put_in_the_bucket_is_removed() {
+    let world = World::new();
+    let planned = job();
+    world.fake.refuse(refused(action::RUN_INSTANCES, "InvalidKeyPair.NotFound", "no", 400));
+    let error = world.ec2.launch(&planned).await.unwrap_err();
+    assert!(!error.nothing_created && world.there()[4] > 0, "{error}: {:?}", world.there());
+    assert!(world.ec2.cleanup(&planned, Disposition::Stop).await.unwrap().is_gone);
+    assert_eq!(world.there(), [0; 5]);
+}
