@@ -1,4 +1,4 @@
-//! From checks to cases, and a look at each for its mistakes: the loops around `core::dependencies`.
+//! From checks to cases, and a look at each for its mistakes: the loops around `muster_check::cases`.
 
 use muster_check::{
     cases::{
