@@ -4,7 +4,7 @@
 //! an earlier launch had no answer: GET the workload -- ours ---------------------------------> Launched
 //! queue: another case waits before this one for the same resource ------------------------> NotNow
 //! preflight (only where there are quotas, and not for a single Pod):
-//!     pod templates with dryRun=All -- quota is full --> NotNow     never fits, forbidden --> Config
+//!     all pods together, then each template with dryRun=All -- quota is full --> NotNow     never fits, forbidden --> Config
 //! create each object -- 409 --> GET: ours (labels rfm, rfm-session) -> its uid;  another's --> Taken
 //!                    '- quota is full --> what was created is deleted --> NotNow
 //! ```
@@ -16,7 +16,7 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use preflight::{Gang, dry_run, gangs};
+pub(crate) use preflight::{Gang, dry_run, gangs, together};
 
 use crate::{
     api::Quantity,
@@ -90,10 +90,11 @@ impl Attempt<'_> {
         if let Some((before, resource)) = self.shared.blocked_by(self.job, || self.demand()) {
             return Ok(self.not_now(format!("{before} is before it in the queue for {resource}")));
         }
-        sources::fill(&mut self.handle, &self.job.stage).await?;
         if let Err(refused) = self.preflight().await {
             return self.answer(refused).map_err(SchedulerError::with_nothing_created);
         }
+        // Not before: a case that waits for quota would read its files again at each try.
+        sources::fill(&mut self.handle, &self.job.stage).await?;
         self.shared.watch.register(&self.job.identifier, &self.handle);
         self.shared.lease.hold();
         for place in 0..self.handle.objects.len() {

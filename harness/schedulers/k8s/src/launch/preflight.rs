@@ -9,7 +9,7 @@ use crate::{
     client::{ApiError, Cluster, Why},
     job::{Handle, Object},
     manifest::{pod_templates, preflight_pod, runs_at_once},
-    quota::{self, Demand},
+    quota::{self, Demand, Fit, QuotaStatus, Together},
     session::Age,
 };
 use muster_text::Value;
@@ -22,22 +22,23 @@ impl Attempt<'_> {
             return Ok(());
         }
         let gangs = gangs(workload);
-        let age = if gangs.iter().any(|gang| gang.pods > 1) { Age::Now } else { Age::Any };
+        let written = together(workload);
+        let age = if written.pods() > 1 { Age::Now } else { Age::Any };
         let quotas = match self.shared.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
             Some(quotas) if quotas.is_empty() => return Ok(()),
             quotas => quotas.unwrap_or_default(),
         };
         // Kueue admits it when it is its turn: that the namespace's quota is full now means nothing.
         let is_queued = workload.manifest["metadata"]["labels"].get(QUEUE_LABEL).is_some();
+        self.room(workload, &quotas, &written, is_queued)?;
+        let mut admitted = Vec::new();
         for gang in gangs {
-            let one = quota::demand(&gang.template["spec"]);
-            self.room(workload, &quotas, &one, gang.pods, is_queued)?;
+            let mut one = quota::demand(&gang.template["spec"]);
             match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(gang.template), true).await {
                 Ok(pod) => {
                     // With what the namespace's LimitRange gives pods that do not say what they want.
-                    let admitted = quota::demand(&pod.object["spec"]);
-                    if admitted != one && pod.object["spec"].is_object() {
-                        self.room(workload, &quotas, &admitted, gang.pods, is_queued)?;
+                    if pod.object["spec"].is_object() {
+                        one = quota::demand(&pod.object["spec"]);
                     }
                 }
                 // The right to ask is missing, or the operator completes the template: the creation itself will show.
@@ -47,20 +48,21 @@ impl Attempt<'_> {
                     refused => return Err(refused),
                 },
             }
+            admitted.push((one, gang.pods));
         }
-        Ok(())
+        let admitted = Together::of(admitted);
+        if admitted == written { Ok(()) } else { self.room(workload, &quotas, &admitted, is_queued) }
     }
 
     /// Pods that run together stand together within every quota, or are not created at all.
-    fn room(&self, workload: &Object, quotas: &[Value], one: &Demand, pods: u32, is_queued: bool) -> Result<(), Refused> {
-        let mut limits = quotas.iter().filter_map(quota::QuotaStatus::of);
-        if let Some(why) = limits.find_map(|limits| quota::never_fits(&limits, one, pods)) {
+    fn room(&self, workload: &Object, quotas: &[Value], pods: &Together, is_queued: bool) -> Result<(), Refused> {
+        if let Some(why) = never_fits(quotas, pods) {
             return Err(Refused::never(workload, &why));
         }
-        if pods < 2 || is_queued {
+        if pods.pods() < 2 || is_queued {
             return Ok(());
         }
-        self.shared.reserve(self.job, quotas, one, pods).map_err(|refusal| {
+        self.shared.reserve(self.job, quotas, pods).map_err(|refusal| {
             let why = refusal.to_string();
             Refused::NoRoom(refusal, why)
         })
@@ -78,6 +80,17 @@ pub(crate) fn gangs(workload: &Object) -> Vec<Gang<'_>> {
     let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
     let templates = pod_templates(&workload.manifest).into_iter();
     templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()
+}
+
+/// What they take of quotas.
+pub(crate) fn together(workload: &Object) -> Together {
+    Together::of(gangs(workload).into_iter().map(|gang| (quota::demand(&gang.template["spec"]), gang.pods)))
+}
+
+/// The sentence, if pods can never stand together within the hard limits of all quotas.
+fn never_fits(quotas: &[Value], pods: &Together) -> Option<String> {
+    let mut fits = quotas.iter().filter_map(QuotaStatus::of).map(|limits| quota::fit(&limits, pods, &Demand::new()));
+    fits.find_map(|fit| if let Fit::Never(why) = fit { Some(why) } else { None })
 }
 
 /// Sends every object of a plan, and the pods that it will make, for validation. Returns the warnings of the server.

@@ -262,3 +262,56 @@ async fn a_gang_that_can_never_stand_together_is_refused_before_it_exists() {
     assert!(matches!(launched, Launch::Launched(_)));
     assert!(asked(&requests).contains(&"POST pods?fieldValidation=Warn&dryRun=All".to_owned()), "{:?}", asked(&requests));
 }
+
+/// An MPIJob as it is: a launcher and workers, each with a template of its own.
+fn launcher_and_workers(workers: u32) -> Object {
+    let template = || json!({"metadata": {"labels": {"rfm": "abcdefgh"}}, "spec": containers()});
+    let replicas =
+        json!({"Launcher": {"replicas": 1, "template": template()}, "Worker": {"replicas": workers, "template": template()}});
+    object("kubeflow.org/v2beta1", "MPIJob", "rfm-x", &json!({ "mpiReplicaSpecs": replicas }))
+}
+
+fn shared_with_pods(pods: u32) -> (SharedState, Requests) {
+    let quota = json!({"metadata": {"name": "compute"}, "status": {"hard": {"pods": pods.to_string()}}});
+    shared(move |line| match line {
+        line if line.starts_with("GET") => Reply::list("1", std::slice::from_ref(&quota)),
+        _ => Reply::json(&json!({"metadata": {"uid": "u"}})),
+    })
+}
+
+#[tokio::test]
+async fn pods_of_all_templates_stand_together_in_a_quota() {
+    let (shared, requests) = shared_with_pods(2);
+    let error = launch(&shared, &ours(), handle(vec![launcher_and_workers(2)])).await.unwrap_err();
+    assert_eq!((error.class, error.nothing_created), (Class::Config, true));
+    insta::assert_snapshot!(chain(&error), @"create mpijob.kubeflow.org rfm-x: 3 pods at once: pods requested 3, but quota compute has 2 at all: ask for less, or have the quota raised");
+    assert_eq!(asked(&requests), ["GET resourcequotas?limit=500"]);
+    let launched = launch(&shared, &ours(), handle(vec![launcher_and_workers(1)])).await.unwrap();
+    assert!(matches!(launched, Launch::Launched(_)), "{launched:?}");
+}
+
+#[tokio::test]
+async fn room_for_the_pods_of_all_templates_is_given_once() {
+    let (shared, _) = shared_with_pods(5);
+    let (first, second) = (job('a'), job('b'));
+    let of = |workers| handle(vec![launcher_and_workers(workers)]);
+    let (first, second) = tokio::join!(launch(&shared, &first, of(2)), launch(&shared, &second, of(2)));
+    let answers = [first.unwrap(), second.unwrap()];
+    let why: Vec<&String> =
+        answers.iter().filter_map(|answer| if let Launch::NotNow { why, .. } = answer { Some(why) } else { None }).collect();
+    assert_eq!(why, ["quota compute: pods requested 3, used 3, limited 5"], "one of two is launched");
+}
+
+#[tokio::test]
+async fn files_are_not_read_while_a_case_waits_for_quota() {
+    let (shared, _) = shared(|line| match line {
+        line if line.starts_with("GET") => Reply::list("1", &[json!({"metadata": {"name": "compute"}})]),
+        line if line.contains("dryRun") => Reply::refusal(403, "Forbidden", FULL),
+        _ => Reply::json(&json!({"metadata": {"uid": "u"}})),
+    });
+    // The stage folder is not there: to read it is an error.
+    let staging = muster_core::job::workload::Staging { folder: "src".into(), readonly_files: vec![], limit: None };
+    let handle = Handle { sources: Some(staging), ..handle(vec![config(), pod()]) };
+    let answer = launch(&shared, &ours(), handle).await;
+    assert!(matches!(answer, Ok(Launch::NotNow { .. })), "{answer:?}");
+}

@@ -13,11 +13,11 @@ mod ask;
 pub(crate) use ask::{answers, ask};
 
 use crate::{
-    api::{ClusterPlace, QUEUE_LABEL, Quantity, Resource},
+    api::{ClusterPlace, QUEUE_LABEL, Resource},
     job::Handle,
-    launch::gangs,
+    launch::together,
     plan::role::{Right, beside, needed},
-    quota::{self, Demand, QuotaStatus},
+    quota::{self, Demand, Fit, QuotaStatus, Together},
 };
 use muster_core::job::scheduler::Finding;
 use muster_text::Value;
@@ -34,8 +34,8 @@ pub(crate) struct Need {
     /// The kinds of the other objects.
     beside: BTreeSet<Resource>,
     queue: Option<String>,
-    /// What one pod of a gang takes of the quotas, and how many pods there have to be at once.
-    gangs: Vec<(Vec<(String, Quantity)>, u32)>,
+    /// What its pods take of the quotas.
+    pods: Together,
 }
 
 impl Needs {
@@ -49,12 +49,11 @@ impl Need {
     pub(crate) fn of(handle: &Handle) -> Self {
         let workload = handle.workload();
         let labels = workload.map(|workload| &workload.manifest["metadata"]["labels"]);
-        let gangs = workload.map(gangs).unwrap_or_default().into_iter();
         Self {
             workload: workload.map(|workload| workload.resource.clone()),
             beside: beside(handle).cloned().collect(),
             queue: labels.and_then(|labels| labels[QUEUE_LABEL].as_str()).map(str::to_owned),
-            gangs: gangs.map(|gang| (quota::demand(&gang.template["spec"]).into_iter().collect(), gang.pods)).collect(),
+            pods: workload.map(together).unwrap_or_default(),
         }
     }
 
@@ -74,16 +73,15 @@ impl Need {
         self.queue.as_ref()
     }
 
+    /// How its pods fit in each quota.
+    fn fits(&self, answers: &Answers) -> impl Iterator<Item = Fit> {
+        answers.quotas.iter().filter_map(QuotaStatus::of).map(|quota| quota::fit(&quota, &self.pods, &Demand::new()))
+    }
+
     /// The quotas that have no room for its pods now, though they could have.
     pub(crate) fn waits_for(&self, answers: &Answers) -> Vec<String> {
-        let quotas = || answers.quotas.iter().filter_map(QuotaStatus::of);
-        let mut full = Vec::new();
-        for (demand, pods) in &self.gangs {
-            let demand = demand.iter().cloned().collect();
-            let may_fit = quotas().filter(|quota| quota::never_fits(quota, &demand, *pods).is_none());
-            full.extend(may_fit.filter_map(|quota| quota::shortage(&quota, &demand, *pods, &Demand::new())));
-        }
-        full.iter().map(ToString::to_string).collect()
+        let later = |fit: Fit| if let Fit::Later(refusal) = fit { Some(refusal.to_string()) } else { None };
+        self.fits(answers).filter_map(later).collect()
     }
 }
 
@@ -196,12 +194,8 @@ fn problems(place: &ClusterPlace, need: &Need, answers: &Answers) -> Vec<Problem
         let (what, hint) = missing_rights(place, denied);
         problems.push(Problem::new(Topic::Rights, what, Some(hint)));
     }
-    let quotas = || answers.quotas.iter().filter_map(QuotaStatus::of);
-    for (demand, pods) in &need.gangs {
-        let demand = demand.iter().cloned().collect();
-        let never = quotas().filter_map(|quota| quota::never_fits(&quota, &demand, *pods));
-        problems.extend(never.map(|why| Problem::new(Topic::Quota, why, None)));
-    }
+    let never = |fit: Fit| if let Fit::Never(why) = fit { Some(Problem::new(Topic::Quota, why, None)) } else { None };
+    problems.extend(need.fits(answers).filter_map(never));
     if let Some(queue) = need.queue.as_ref().filter(|queue| answers.missing_queues.contains(*queue)) {
         let what = format!("there is no LocalQueue {queue} in {place}");
         problems.push(Problem::new(Topic::Queues, what, Some(format!("create it, or change the label {QUEUE_LABEL}"))));

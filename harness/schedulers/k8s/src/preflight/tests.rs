@@ -74,6 +74,25 @@ fn each_answer_concerns_the_jobs_that_need_what_is_missing() {
 }
 
 #[test]
+fn pods_of_all_templates_are_measured_together() {
+    let of = |replicas: u32| json!({ "replicas": replicas, "template": { "spec": containers(1) } });
+    let spec = json!({ "mpiReplicaSpecs": { "Launcher": of(1), "Worker": of(2) } });
+    let mpi_job = || handle(vec![object("kubeflow.org/v2beta1", "MPIJob", &spec, None)]);
+    let said = |pods: u32, used: u32| {
+        let quota = json!({ "metadata": { "name": "q" }, "status": { "hard": { "pods": pods }, "used": { "pods": used } } });
+        let answers = Answers { quotas: vec![quota], ..Answers::default() };
+        let Needs(needs) = needs(&[(0, mpi_job())]);
+        let (place, needs) = needs.first_key_value().unwrap();
+        let waits = needs.keys().flat_map(|need| need.waits_for(&answers)).collect::<Vec<_>>().join("\n");
+        (lines(&findings(place, needs, &answers)), waits)
+    };
+    insta::assert_snapshot!(said(2, 0).0, @"[0] 3 pods at once: pods requested 3, but quota q has 2 at all: ask for less, or have the quota raised");
+    assert_eq!(said(2, 0).1, "");
+    assert_eq!(said(3, 1), (String::new(), "quota q: pods requested 3, used 1, limited 3".to_owned()));
+    assert_eq!(said(3, 0), (String::new(), String::new()));
+}
+
+#[test]
 fn all_rights_that_a_job_misses_are_one_finding() {
     let right = |group: &str, plural: &str, verb: &'static str| Right { group: group.into(), plural: plural.into(), verb };
     let denied = [

@@ -1,6 +1,5 @@
 //! What pods will take of a quota, from their template.
 
-use super::{Refusal, Shortage, too_much};
 use crate::api::Quantity;
 use muster_text::Value;
 use std::collections::BTreeMap;
@@ -68,31 +67,6 @@ pub(crate) fn demand(pod_spec: &Value) -> Demand {
     total
 }
 
-/// What is short, if `pods` pods of `one` each do not fit now beside what is `used` of a quota and what is `promised` to others
-/// whose pods are not counted yet.
-pub(crate) fn shortage(quota: &QuotaStatus<'_>, one: &Demand, pods: u32, promised: &Demand) -> Option<Refusal> {
-    let amount = |of: &Demand, resource: &str| of.get(resource).copied().unwrap_or(Quantity::ZERO);
-    let short = one.iter().filter_map(|(resource, amount_of_one)| {
-        let (requested, limited) = (amount_of_one.times(pods), *quota.hard.get(resource)?);
-        let used = amount(&quota.used, resource).plus(amount(promised, resource));
-        (used.plus(requested) > limited).then(|| Shortage { resource: resource.clone(), requested, used, limited })
-    });
-    let shortages: Vec<_> = short.collect();
-    (!shortages.is_empty()).then(|| Refusal::Exceeded { quota: quota.name.to_owned(), shortages })
-}
-
-/// The sentence, if `pods` pods of `one` each can never stand together within the hard limits of `quota`.
-pub(crate) fn never_fits(quota: &QuotaStatus<'_>, one: &Demand, pods: u32) -> Option<String> {
-    one.iter().find_map(|(resource, amount)| {
-        let (all, limited) = (amount.times(pods), *quota.hard.get(resource)?);
-        let sentence = || match pods {
-            1 => too_much(quota.name, resource, *amount, limited),
-            pods => format!("{pods} pods of {amount} each: {}", too_much(quota.name, resource, all, limited)),
-        };
-        (all > limited).then(sentence)
-    })
-}
-
 fn of_container(container: &Value) -> impl Iterator<Item = (String, Quantity)> {
     let side = |side: &str| amounts(container.pointer(&format!("/resources/{side}")));
     let limits = side("limits");
@@ -139,19 +113,5 @@ mod tests {
     fn overhead_comes_on_top() {
         let spec = "{overhead: {cpu: 250m, memory: 1Mi}, containers: [{resources: {requests: {cpu: 1}}}]}";
         insta::assert_snapshot!(of(spec), @"count/pods=1 cpu=1250m pods=1 requests.cpu=1250m");
-    }
-
-    #[test]
-    fn a_gang_is_measured_as_a_whole() {
-        let one = demand(&yaml("containers: [{resources: {limits: {nvidia.com/gpu: 4}}}]"));
-        let quota = yaml(
-            "{metadata: {name: compute}, status: {hard: {requests.nvidia.com/gpu: 8, limits.cpu: 0}, used: {requests.nvidia.com/gpu: 2}}}",
-        );
-        let quota = QuotaStatus::of(&quota).unwrap();
-        assert_eq!(never_fits(&quota, &one, 2), None);
-        assert_eq!(shortage(&quota, &one, 1, &Demand::new()), None);
-        insta::assert_snapshot!(shortage(&quota, &one, 2, &Demand::new()).unwrap(), @"quota compute: requests.nvidia.com/gpu requested 8, used 2, limited 8");
-        insta::assert_snapshot!(shortage(&quota, &one, 1, &one).unwrap(), @"quota compute: requests.nvidia.com/gpu requested 4, used 6, limited 8");
-        insta::assert_snapshot!(never_fits(&quota, &one, 3).unwrap(), @"3 pods of 4 each: requests.nvidia.com/gpu requested 12, but quota compute has 8 at all: ask for less, or have the quota raised");
     }
 }

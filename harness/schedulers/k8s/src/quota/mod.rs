@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! message (403 of a create, FailedCreate event) -read-> Refusal -decide-> Never | Wait
-//! pod template -demand-> amounts  -never_fits(pods, hard)-> Never, before anything exists
+//! pod templates -demand-> Together  -fit(quota, reserved)-> Now | Later | Never, before anything exists
 //! Reservations: workloads that are launched and not counted yet, so that two do not get the same capacity
 //! WaitQueue: a later small case does not overtake an earlier big one that waits for the same resource
 //! ```
@@ -10,10 +10,12 @@
 //! refuses is named there, and of it only the resources that do not fit.
 
 mod demand;
+mod fit;
 mod message;
 mod queue;
 
-pub(crate) use demand::{Demand, QuotaStatus, amounts, demand, never_fits, shortage};
+pub(crate) use demand::{Demand, QuotaStatus, amounts, demand};
+pub(crate) use fit::{Fit, Together, fit};
 pub(crate) use message::read;
 pub(crate) use queue::{Reservations, WaitQueue};
 

@@ -11,7 +11,7 @@
 //!
 //! Other sessions and other users are not in the queue. The API server decides between them.
 
-use super::{Demand, Refusal};
+use super::{Demand, Refusal, Together};
 use crate::api::Quantity;
 use muster_core::case::Identifier;
 use muster_text::time::Timestamp;
@@ -87,15 +87,14 @@ pub(crate) struct Reservations {
 
 #[derive(Debug, Clone)]
 struct Reservation {
-    one: Demand,
-    pods: u32,
+    pods: Together,
     since: Timestamp,
 }
 
 impl Reservations {
-    /// Reserves `pods` times `one` for `who`.
-    pub(crate) fn reserve(&mut self, who: &Identifier, one: &Demand, pods: u32, now: Timestamp) {
-        self.to.insert(who.clone(), Reservation { one: one.clone(), pods, since: now });
+    /// Reserves what all pods of `who` take, instead of what was reserved for it before.
+    pub(crate) fn reserve(&mut self, who: &Identifier, pods: &Together, now: Timestamp) {
+        self.to.insert(who.clone(), Reservation { pods: pods.clone(), since: now });
     }
 
     /// `who` was not created.
@@ -105,13 +104,13 @@ impl Reservations {
 
     /// What all but `who` still wait for. `there`: how many pods of a workload have been seen.
     pub(crate) fn for_others(&mut self, who: &Identifier, now: Timestamp, there: impl Fn(&Identifier) -> u32) -> Demand {
-        self.to.retain(|other, reservation| now.since(reservation.since) <= LONGEST && there(other) < reservation.pods);
+        self.to.retain(|other, reservation| now.since(reservation.since) <= LONGEST && there(other) < reservation.pods.pods());
         let mut sum = Demand::new();
         for (other, reservation) in self.to.iter().filter(|(other, _)| *other != who) {
-            let missing = reservation.pods.saturating_sub(there(other));
-            for (resource, amount) in &reservation.one {
-                let total = sum.entry(resource.clone()).or_insert(Quantity::ZERO);
-                *total = total.plus(amount.times(missing));
+            let missing = reservation.pods.pods().saturating_sub(there(other));
+            for (resource, amount) in reservation.pods.most_of(missing) {
+                let total = sum.entry(resource).or_insert(Quantity::ZERO);
+                *total = total.plus(amount);
             }
         }
         sum
@@ -190,20 +189,21 @@ mod tests {
     fn room_is_promised_until_the_pods_are_there_or_do_not_come() {
         let id = |letter: char| Identifier::parse(&letter.to_string().repeat(8)).unwrap();
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
-        let one = Demand::from([("pods".to_owned(), Quantity::whole(1))]);
+        let one = || Demand::from([("pods".to_owned(), Quantity::whole(1))]);
+        let four = Together::of([(one(), 1), (one(), 3)]);
         let mut promised = Reservations::default();
         let for_others = |promised: &mut Reservations, who, seconds, there| {
             promised.for_others(&id(who), at(seconds), |_| there).get("pods").map_or("0".to_owned(), ToString::to_string)
         };
-        promised.reserve(&id('a'), &one, 4, at(0));
+        promised.reserve(&id('a'), &four, at(0));
         assert_eq!(for_others(&mut promised, 'a', 1, 0), "0", "its own");
         assert_eq!(for_others(&mut promised, 'b', 1, 0), "4");
         assert_eq!(for_others(&mut promised, 'b', 1, 3), "1");
         assert_eq!(for_others(&mut promised, 'b', 1, 4), "0");
         assert_eq!(for_others(&mut promised, 'b', 1, 0), "0", "it had them all");
-        promised.reserve(&id('a'), &one, 4, at(0));
+        promised.reserve(&id('a'), &four, at(0));
         assert_eq!(for_others(&mut promised, 'b', 31, 0), "0");
-        promised.reserve(&id('a'), &one, 4, at(40));
+        promised.reserve(&id('a'), &four, at(40));
         promised.release(&id('a'));
         assert_eq!(for_others(&mut promised, 'b', 41, 0), "0");
     }

@@ -7,7 +7,7 @@ use crate::{
     api::{Resource, clock},
     client::{ApiError, Cluster, Selection, Why},
     job::Handle,
-    quota::{self, Demand, Refusal, Reservations, WaitQueue},
+    quota::{self, Demand, Fit, Refusal, Reservations, Together, WaitQueue},
     watch::Watch,
 };
 use gate::{AfterRefusal, Gates};
@@ -125,18 +125,19 @@ impl SharedState {
         self.gates.lock().launched(kinds.iter().map(String::as_str));
     }
 
-    /// Reserves quota for `pods` pods of `one` each, if all of them fit at once beside the reservations of others.
+    /// Reserves quota for all of `pods`, if they fit at once beside the reservations of others.
     ///
     /// # Errors
     /// What is short.
-    pub(crate) fn reserve(&self, job: &Job, quotas: &[Value], one: &Demand, pods: u32) -> Result<(), Refusal> {
+    pub(crate) fn reserve(&self, job: &Job, quotas: &[Value], pods: &Together) -> Result<(), Refusal> {
         let mut room = self.room.lock();
         let reserved = room.reservations.for_others(&job.identifier, clock::now(), |who| self.watch.pods_of(who));
-        let limits = quotas.iter().filter_map(quota::QuotaStatus::of);
-        if let Some(refusal) = limits.into_iter().find_map(|limits| quota::shortage(&limits, one, pods, &reserved)) {
-            return Err(refusal);
+        for limits in quotas.iter().filter_map(quota::QuotaStatus::of) {
+            if let Fit::Later(refusal) = quota::fit(&limits, pods, &reserved) {
+                return Err(refusal);
+            }
         }
-        room.reservations.reserve(&job.identifier, one, pods, clock::now());
+        room.reservations.reserve(&job.identifier, pods, clock::now());
         Ok(())
     }
 
