@@ -20,6 +20,7 @@ pub mod glob;
 pub mod moment;
 pub mod node_list;
 pub mod pattern;
+pub mod secret;
 pub mod shell;
 pub mod size;
 pub mod template;

@@ -1,5 +1,6 @@
 //! Mistakes in files, with their place and what to do about them. All of them are collected; none stops the reading.
 
+mod masked;
 mod nearest;
 mod render;
 
@@ -132,6 +133,13 @@ impl Sources {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
         Some((&source.path, line, before[line_start..].chars().count() + 1))
+    }
+
+    /// Another text for a file.
+    fn replace(&mut self, file: FileId, text: String) {
+        if let Some(source) = self.files.get_mut(file.0 as usize) {
+            source.text = text.into();
+        }
     }
 
     /// All files, in the order of reading.

@@ -1,7 +1,7 @@
 //! Mistakes as text for a person: message, place, line, caret, hint. What a file contains never reaches a terminal as
-//! a control character.
+//! a control character, and a secret in it never does.
 
-use super::{Diagnostic, Severity, Source, Sources, Span};
+use super::{Diagnostic, Severity, Source, Sources, Span, masked::masked};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
@@ -16,6 +16,7 @@ const PICTURES: usize = 50;
 pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut text = String::new();
+    let (diagnostics, sources) = &masked(diagnostics, sources);
     let sorted = sorted(diagnostics);
     let (pictured, rest) = sorted.split_at(sorted.len().min(PICTURES));
     for diagnostic in pictured {
@@ -42,6 +43,7 @@ pub fn render(diagnostics: &[Diagnostic], sources: &Sources, color: bool) -> Str
 
 /// One line each: `file:line:column: error: message (hint)`.
 pub fn render_short(diagnostics: &[Diagnostic], sources: &Sources) -> String {
+    let (diagnostics, sources) = &masked(diagnostics, sources);
     sorted(diagnostics).into_iter().map(|diagnostic| short(diagnostic, sources)).collect()
 }
 

@@ -38,6 +38,19 @@ fn a_mistake_shows_its_line_a_caret_and_a_hint() {
 }
 
 #[test]
+fn a_secret_is_neither_in_the_picture_nor_in_what_is_said() {
+    let mut sources = Sources::default();
+    let text = "db: postgres://ada:hunter1@h/x\njob-option: [password hunter2]\n";
+    let file = sources.add("muster.yaml", text);
+    let line = |start: u32| Span { file, start, end: start + 2 };
+    let twice = Diagnostic::error(line(0), "unknown setting `db`");
+    let said = Diagnostic::error(line(31), "invalid value 'password hunter2'").hint("not `password hunter2`");
+    for shown in [render(&[twice.clone(), said.clone()], &sources, false), render_short(&[twice, said], &sources)] {
+        assert!(!shown.contains("hunter") && shown.contains("'password ***'"), "{shown}");
+    }
+}
+
+#[test]
 fn a_second_place_stands_in_the_same_picture_or_in_one_of_its_own() {
     let near = Diagnostic::error(at(0, "last"), "two keys").related(at(0, "name"), "the first");
     let far = Diagnostic::error(at(0, "last"), "two files").related(at(1, "y"), "the other");
