@@ -3,3 +3,6 @@
 ALTER TABLE attempt ADD COLUMN instance_seconds INTEGER;
 ALTER TABLE attempt ADD COLUMN cost REAL;
 ALTER TABLE attempt ADD COLUMN currency TEXT;
+
+-- Which cases were in quarantine is asked of every night.
+CREATE INDEX attempt_quarantine ON attempt ("case") WHERE quarantine IS NOT NULL;
