@@ -1,7 +1,7 @@
 //! The settings of an invocation that are places: each with its value and where that comes from.
 
 use crate::{
-    args::{Cli, Origin, Parsed, PerformanceReport},
+    args::{Cli, Parsed, PerformanceReport},
     inputs::selection::Site,
 };
 use muster_check::site::System;
@@ -78,7 +78,7 @@ pub struct Setting {
 pub fn that_change_what_runs(cli: &Cli) -> Vec<String> {
     let rounds = &cli.rounds;
     let set = cli.files.setvar.iter().map(|set| format!("-S {}", masked_setting(set)));
-    let parameters = cli.files.parameterize.iter().map(|set| format!("-P {set}"));
+    let parameters = cli.files.parameterize.iter().map(|set| format!("-P {}", masked_setting(set)));
     let options = rounds.job_option.iter().map(|option| format!("-J {option}"));
     set.chain(parameters).chain(options).chain(rounds.skipping()).collect()
 }
@@ -109,6 +109,7 @@ pub fn of_the_command_line(parsed: &Parsed, site: &Site) -> Vec<Setting> {
 fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
     let places = Places::of(cli);
     let list = |items: &[String]| if items.is_empty() { "-".to_owned() } else { items.join(", ") };
+    let settings = |items: &[String]| list(&items.iter().map(|set| masked_setting(set).into_owned()).collect::<Vec<_>>());
     let paths = |items: &[PathBuf]| list(&items.iter().map(|path| path.display().to_string()).collect::<Vec<_>>());
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let path = |value: &Option<PathBuf>| or_dash(value.as_ref().map(|path| path.display().to_string()));
@@ -118,8 +119,8 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("recursive", cli.files.recursive.to_string()),
         ("config-file", paths(&cli.files.config_file)),
         ("system", or_dash(cli.files.system.clone())),
-        ("setvar", list(&cli.files.setvar.iter().map(|set| masked_setting(set).into_owned()).collect::<Vec<_>>())),
-        ("parameterize", list(&cli.files.parameterize)),
+        ("setvar", settings(&cli.files.setvar)),
+        ("parameterize", settings(&cli.files.parameterize)),
         ("name", list(&cli.filter.name)),
         ("exclude", list(&cli.filter.exclude)),
         ("tag", list(&cli.filter.tag)),
@@ -194,10 +195,7 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
 
 fn source(parsed: &Parsed, name: &str) -> String {
     match parsed.origins.get(name) {
-        Some(Origin::Flag(flag)) => format!("flag {flag}"),
-        Some(Origin::Environment(variable)) => format!("environment {variable}"),
-        Some(Origin::Mode(mode)) => format!("mode {mode}"),
-        Some(Origin::File(place)) => place.clone(),
+        Some(origin) => origin.to_string(),
         None => match name {
             // These follow another setting.
             "stage" | "output" | "report-file" if parsed.origins.contains_key("prefix") => {

@@ -119,6 +119,21 @@ pub struct Files {
     pub parameterize: Vec<String>,
 }
 
+impl Files {
+    /// Without any flag.
+    pub fn of(schedulers: &Schedulers) -> Self {
+        Self {
+            schedulers: schedulers.clone(),
+            checkpath: Vec::new(),
+            recursive: false,
+            config_file: Vec::new(),
+            system: None,
+            setvar: Vec::new(),
+            parameterize: Vec::new(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_field_names, reason = "`filter_expr` is the name of the flag")]
 pub struct Filter {

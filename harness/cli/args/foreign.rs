@@ -40,7 +40,7 @@ const INSTEAD: &[(&str, &str)] = &[
 ];
 
 /// The commands that examine the selected cases.
-const FILTERED: [&str; 2] = ["doctor", "k8s role"];
+const FILTERED: [&str; 4] = ["doctor", "k8s role", "ec2 policy", "ec2 setup"];
 
 /// The same mistake in our words, if the unknown option is one of ReFrame's; with a tip, if it is a filter of ours.
 pub fn explained(command: &Command, mut error: clap::Error) -> clap::Error {
@@ -67,7 +67,8 @@ fn misplaced(command: &Command, error: &clap::Error) -> Option<String> {
     let is_filter = command.get_arguments().any(|arg| arg.get_help_heading() == Some("Filters") && is_called(arg));
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     let usage = usage.to_string();
-    let words = FILTERED.iter().find(|words| is_filter && usage.contains(&format!("muster {words} ")))?;
+    // The program may have another name.
+    let words = FILTERED.iter().find(|words| is_filter && usage.contains(&format!(" {words} ")))?;
     Some(format!("filters stand before the command: muster {bare} .. {words}"))
 }
 
@@ -114,7 +115,16 @@ mod tests {
         let said = |words: &str| Some(format!("tip: filters stand before the command: {words}"));
         assert_eq!(tip(&["doctor", "-n", "dot"]), said("muster -n .. doctor"));
         assert_eq!(tip(&["k8s", "role", "--tag=nightly"]), said("muster --tag .. k8s role"));
+        assert_eq!(tip(&["ec2", "policy", "-n", "x"]), said("muster -n .. ec2 policy"));
+        assert_eq!(tip(&["ec2", "policy", "--tag", "x"]), said("muster --tag .. ec2 policy"));
         assert_eq!((tip(&["sweep", "-n", "dot"]), tip(&["doctor", "--nonsense"])), (None, None));
+    }
+
+    #[test]
+    fn a_program_of_another_name_has_the_same_tips() {
+        let argv = ["night-watch", "doctor", "-n", "dot"].map(std::ffi::OsString::from);
+        let error = parse(&argv, &Schedulers::default(), Beneath { env: &|_| None, files: &[] }).err().expect("wrong");
+        assert!(error.to_string().contains("filters stand before the command"), "{error}");
     }
 
     #[test]

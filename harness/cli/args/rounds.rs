@@ -1,5 +1,6 @@
 //! The flags about which cases run how often, in which order, and what of an earlier session counts.
 
+use crate::args::Origin;
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use muster_check::selection::{
@@ -11,7 +12,7 @@ use muster_core::decisions::{
     rounds::{Policy, Threshold},
 };
 use muster_text::time::parse_duration;
-use std::{path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// Rounds.
 #[derive(Debug, Clone, Args)]
@@ -84,7 +85,23 @@ pub struct Rounds {
     /// Facts to keep with the session, as in commit=1a2b3c,night=yes [repeatable]
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair, help_heading = "Rounds")]
     pub session_extras: Vec<(String, String)>,
+    /// Where those of [`EXCLUSIVE`] come from that are not typed, by long flag.
+    #[arg(skip)]
+    sources: BTreeMap<&'static str, String>,
 }
+
+/// Flags that exclude each other. Not `max-cost` and `duration`: a limit of costs is not dropped without a word.
+const EXCLUSIVE: [(&str, &str); 9] = [
+    ("max-retries", "reruns"),
+    ("max-retries", "duration"),
+    ("reruns", "duration"),
+    ("resume", "restore-session"),
+    ("resume", "failed"),
+    ("resume", "reruns"),
+    ("resume", "duration"),
+    ("resume", "rehearse"),
+    ("restore-session", "rehearse"),
+];
 
 /// The order of the cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,26 +143,66 @@ impl Rounds {
         self.max_cost.map(|most| Budget { most, unknown })
     }
 
+    /// What is typed wins: it drops what it excludes and what is not typed, with its origin.
+    pub fn settle(&mut self, origins: &mut BTreeMap<String, Origin>) {
+        let is_typed = |long: &str| matches!(origins.get(long), Some(Origin::Flag(_)));
+        let either_way = EXCLUSIVE.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]);
+        let dropped = either_way.filter(|(typed, other)| is_typed(typed) && self.is_given(typed) && !is_typed(other));
+        for (_, long) in dropped.collect::<Vec<_>>() {
+            self.leave_out(long);
+            origins.remove(long);
+        }
+        let longs = EXCLUSIVE.into_iter().flat_map(|(one, other)| [one, other]);
+        let untyped = longs.filter_map(|long| origins.get(long).map(|origin| (long, origin)));
+        let untyped = untyped.filter(|(_, origin)| !matches!(origin, Origin::Flag(_)));
+        self.sources = untyped.map(|(long, origin)| (long, origin.to_string())).collect();
+    }
+
+    fn is_given(&self, long: &str) -> bool {
+        match long {
+            "max-retries" => self.max_retries > 0,
+            "reruns" => self.reruns > 0,
+            "duration" => self.duration.is_some(),
+            "resume" => self.resume,
+            "restore-session" => self.restore_session.is_some(),
+            "failed" => self.failed,
+            "rehearse" => self.rehearse.is_some(),
+            _ => false,
+        }
+    }
+
+    fn leave_out(&mut self, long: &str) {
+        match long {
+            "max-retries" => self.max_retries = 0,
+            "reruns" => self.reruns = 0,
+            "duration" => self.duration = None,
+            "resume" => self.resume = false,
+            "restore-session" => self.restore_session = None,
+            "failed" => self.failed = false,
+            "rehearse" => self.rehearse = None,
+            _ => {}
+        }
+    }
+
+    /// A flag, and where it comes from unless it is typed.
+    fn shown(&self, long: &str) -> String {
+        self.sources.get(long).map_or_else(|| format!("--{long}"), |source| format!("--{long} ({source})"))
+    }
+
     /// What makes cases run again.
     ///
     /// # Errors
     /// Flags that do not go together.
     pub fn policy(&self) -> anyhow::Result<Policy> {
-        let given =
-            [("--max-retries", self.max_retries > 0), ("--reruns", self.reruns > 0), ("--duration", self.duration.is_some())];
-        let mut given = given.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag);
+        let mut given = ["max-retries", "reruns", "duration"].into_iter().filter(|long| self.is_given(long));
         if let (Some(one), Some(other)) = (given.next(), given.next()) {
+            let (one, other) = (self.shown(one), self.shown(other));
             bail!("{one} and {other} both say what runs again: give one of them");
         }
-        let others = [
-            ("--restore-session", self.restore_session.is_some()),
-            ("--failed", self.failed),
-            ("--reruns", self.reruns > 0),
-            ("--duration", self.duration.is_some()),
-            ("--rehearse", self.rehearse.is_some()),
-        ];
-        if let Some((flag, _)) = others.iter().find(|(_, is_given)| self.resume && *is_given) {
-            bail!("--resume finishes an interrupted session of the same cases, or starts one: leave {flag} out");
+        let others = ["restore-session", "failed", "reruns", "duration", "rehearse"];
+        if let Some(other) = others.into_iter().find(|other| self.resume && self.is_given(other)) {
+            let (resume, other) = (self.shown("resume"), self.shown(other));
+            bail!("{resume} finishes an interrupted session of the same cases, or starts one: leave {other} out");
         }
         if self.max_cost.is_some() && self.duration.is_some() {
             bail!("--max-cost cannot say what --duration costs: give --reruns, which has an end");
@@ -154,7 +211,8 @@ impl Rounds {
             bail!("--failed needs an earlier session: say which with --restore-session");
         }
         if self.restore_session.is_some() && self.rehearse.is_some() {
-            bail!("--restore-session continues an earlier session: leave --rehearse out");
+            let (restored, rehearsed) = (self.shown("restore-session"), self.shown("rehearse"));
+            bail!("{restored} continues an earlier session: leave {rehearsed} out");
         }
         Ok(match (self.duration, self.reruns) {
             (Some(duration), _) => Policy::Until(duration),

@@ -1,8 +1,9 @@
 //! `muster init`: a site file with what this machine has, and a first check that runs there. It asks no server, and overwrites nothing.
 
 use crate::{
-    args::InitArgs,
+    args::{Files, InitArgs},
     commands::{check::starter, new_files},
+    inputs::selection,
     terminal::Terminal,
 };
 use anyhow::{Context, bail};
@@ -35,14 +36,18 @@ pub fn init(args: &InitArgs, schedulers: &Schedulers, terminal: Terminal) -> any
     let shown = quote(&check.to_string_lossy());
     let text = starter(first, schedulers).replace("NAME", "hello").replace("PATH", &shown);
     new_files::write(&[(&site, &site_file(&name, &host, &planned)), (&check, &text)])?;
+    // Another site file may claim this host.
+    let files = Files { checkpath: vec![checks.clone()], ..Files::of(schedulers) };
+    let is_chosen = selection::site(&files, false).is_ok_and(|site| site.system.name == name);
+    let system = if is_chosen { String::new() } else { format!(" --system {name}") };
     let partitions: Vec<&str> = planned.iter().map(|planned| planned.scheduler.name).collect();
     let (checks, site, check) = (quote(&checks.to_string_lossy()), site.display(), check.display());
     terminal.print(&format!(
         "{site}: system `{name}`, with the partitions {}\n{check}: a first check, for `{first}`\n\nNext:\n  \
-         muster -c {checks} doctor       what would keep it from running\n  \
-         muster -c {checks} -lC          what would run, and where\n  \
-         muster -c {checks} --dry-run    what would be launched\n  \
-         muster -c {checks} -r           run it\n",
+         muster -c {checks}{system} doctor       what would keep it from running\n  \
+         muster -c {checks}{system} -lC          what would run, and where\n  \
+         muster -c {checks}{system} --dry-run    what would be launched\n  \
+         muster -c {checks}{system} -r           run it\n",
         partitions.join(", "),
     ));
     Ok(0)

@@ -6,6 +6,7 @@
 
 use crate::{
     args::{Cli, SweepArgs},
+    inputs::selection,
     session::{
         claims::{Claims, Verdicts},
         early::Early,
@@ -73,7 +74,9 @@ pub async fn swept(
         Some(reader) => reader.open_jobs().await?,
         None => Vec::new(),
     };
-    let Scoped { schedulers, unreachable } = scope::in_scope(cli, &open);
+    // Who names a system does not want another one swept.
+    let site = selection::site(&cli.files, terminal.live)?;
+    let Scoped { schedulers, unreachable } = scope::in_scope_of(cli, Some(&site), &open);
     let mut inventories = inventories(&schedulers, terminal).await;
     inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
     let looked =

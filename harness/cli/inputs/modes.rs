@@ -1,13 +1,17 @@
 //! `--mode`: a bundle of options from the site file, between what is typed and the environment.
 
 use crate::{
-    args::{self, Beneath, CheckCommand, Command, Mode, Parsed},
-    inputs::{selection, settings_files},
+    args::{self, Beneath, CheckCommand, Cli, Command, Mode, Origin, Parsed},
+    inputs::{
+        selection::{self, Site},
+        settings_files,
+        unanswered::{Looking, within},
+    },
 };
-use anyhow::{Context, bail};
-use muster_core::{error::chain, job::descriptor::Schedulers};
+use anyhow::{Context, anyhow, bail};
+use muster_core::{error::chain, job::descriptor::Schedulers, probe::EACH};
 use muster_text::diagnostic::did_you_mean;
-use std::ffi::OsString;
+use std::{ffi::OsString, time::Duration};
 
 /// Parses a command line, with its mode, the environment and the files of settings beneath it.
 pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> Option<String>) -> anyhow::Result<Parsed> {
@@ -30,8 +34,20 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
     let beneath = Beneath { env, files: &files };
     let parsed = args::parse(argv, schedulers, beneath)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
-    let site = selection::site(&parsed.cli.files, false)?;
+    let is_typed = matches!(parsed.origins.get("mode"), Some(Origin::Flag(_)));
+    let command = parsed.cli.command.as_ref().filter(|_| !is_typed);
+    if command.is_some_and(needs_no_settings) {
+        return Ok(parsed);
+    }
+    let is_needed = !command.is_some_and(needs_no_mode);
+    let site = match site(&parsed.cli) {
+        Err(_) if !is_needed => return Ok(parsed),
+        site => site?,
+    };
     let Some(mode) = site.system.modes.iter().find(|mode| mode.name == *name) else {
+        if !is_needed {
+            return Ok(parsed);
+        }
         let names = || site.system.modes.iter().map(|mode| mode.name.as_str());
         let hint = did_you_mean(name, names()).unwrap_or_else(|| match names().next() {
             None => "write it under `modes` in its site file".to_owned(),
@@ -45,6 +61,25 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
         words.extend(split.into_iter().map(OsString::from));
     }
     Ok(args::parse_in_mode(argv, Mode { name, words: &words }, schedulers, beneath)?)
+}
+
+/// `doctor` does not wait for a file that does not answer.
+fn site(cli: &Cli) -> anyhow::Result<Site> {
+    if !matches!(cli.command, Some(Command::Doctor(_))) {
+        return selection::site(&cli.files, false);
+    }
+    let files = cli.files.clone();
+    within(EACH, move || Ok(selection::site(&files, false))).map_err(|error| {
+        let path = Looking::for_longer_than(Duration::ZERO).map_or_else(String::new, |path| format!("{}: ", path.display()));
+        anyhow!("{path}{error}")
+    })?
+}
+
+/// A mode that was set for all commands is used by these if the system has it.
+fn needs_no_mode(command: &Command) -> bool {
+    use Command::{Check, Completions, Convert, Results, Sweep, Top};
+    matches!(command, Results { .. } | Top(_) | Sweep(_) | Convert(_) | Completions { .. })
+        || matches!(command, Check { what: CheckCommand::New(_) })
 }
 
 /// Without paths `fmt` takes those of the settings, as lists of names do.

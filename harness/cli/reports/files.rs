@@ -177,7 +177,7 @@ fn link(report: &Path) {
 }
 
 /// The built-in templates, and a site's over them.
-fn templates(folder: Option<&Path>) -> anyhow::Result<Templates> {
+pub fn templates(folder: Option<&Path>) -> anyhow::Result<Templates> {
     let Some(folder) = folder else { return Ok(Templates::new([])?) };
     let place = || format!("the templates in {} cannot be used", folder.display());
     let files = own_templates(folder).with_context(place)?;

@@ -1,6 +1,10 @@
 //! The schedulers that are asked what there is and who owns it: those of known jobs, of the system's partitions, and of this machine.
 
-use crate::{args::Cli, inputs::selection, wiring};
+use crate::{
+    args::Cli,
+    inputs::selection::{self, Site},
+    wiring,
+};
 use muster_core::{
     error::{Class, SchedulerError},
     job::{
@@ -26,8 +30,13 @@ pub struct Scoped {
 }
 
 /// The schedulers of some jobs, those of the system's partitions, and that of this machine. To look for Leases: a scheduler that
-/// cannot be connected to has none.
+/// cannot be connected to has none. If the system is unknown, the jobs remain.
 pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> Scoped {
+    in_scope_of(cli, selection::site(&cli.files, false).ok().as_ref(), jobs)
+}
+
+/// The same, of a system that is known.
+pub fn in_scope_of<'a>(cli: &Cli, site: Option<&Site>, jobs: impl IntoIterator<Item = &'a Job>) -> Scoped {
     let schedulers = &cli.files.schedulers;
     let here = schedulers.all().iter().filter(|descriptor| descriptor.is_here).map(|descriptor| NamedScheduler::of(descriptor));
     let mut scopes: BTreeMap<&str, (NamedScheduler, Scope)> = here.map(|named| (named.name, (named, Scope::default()))).collect();
@@ -36,9 +45,7 @@ pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> Scope
         let Some(named) = schedulers.find(&job.scheduler) else { continue };
         scopes.entry(named.own_name()).or_insert_with(|| new(named)).1.jobs.push(job.clone());
     }
-    // If the system is unknown, the jobs remain.
-    let site = selection::site(&cli.files, false);
-    for partition in site.iter().flat_map(|site| &site.system.partitions) {
+    for partition in site.into_iter().flat_map(|site| &site.system.partitions) {
         let named = partition.scheduler;
         let (_, Scope { partitions, .. }) = scopes.entry(named.own_name()).or_insert_with(|| new(named));
         if !partitions.contains(&partition.sched_options) {

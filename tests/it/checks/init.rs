@@ -110,3 +110,15 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     assert_snapshot!(refused(&["--scheduler", "k8s", "--option", "labels=a"]), @r#"error: `sched_options.labels`: invalid type: string "a", expected a map"#);
     assert_eq!(fs::read_dir(sandbox.path("")).expect("a folder").count(), 0);
 }
+
+#[test]
+fn the_printed_commands_name_the_system_where_another_site_file_claims_this_host() {
+    let sandbox = Sandbox::new();
+    let other = "name: another\nhostnames: ['.*']\npartitions: [{ name: p, scheduler: local }]\n";
+    sandbox.write("site-config/a.yaml", other);
+    let ended = init(&sandbox, &["--site-name", "zzz"]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let commands: Vec<&str> = ended.stdout.lines().filter_map(|line| line.strip_prefix("  muster ")).collect();
+    assert_eq!(commands.len(), 4, "{}", ended.stdout);
+    assert!(commands.iter().all(|command| command.starts_with("-c checks --system zzz ")), "{}", ended.stdout);
+}

@@ -254,3 +254,96 @@ fn settings_behind_a_folder_that_is_closed_to_this_user_are_not_its_own() {
         assert!(ended.code == Some(2) && ended.stderr.starts_with(expected), "{:?} {}", ended.code, ended.stderr);
     }
 }
+
+/// The exit code and the first line of standard error.
+fn said(sandbox: &Sandbox, args: &[&str], env: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut command = sandbox.command(args);
+    command.envs(env.iter().copied());
+    let ended = sandbox.ended(&command.output().expect("runs"));
+    (ended.code, ended.stderr.lines().next().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn what_is_typed_drops_what_it_excludes_and_sources_are_named_where_nothing_is_typed() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("muster.yaml", "checkpath: [check.yaml]\nmax-retries: 1\n");
+    assert_eq!(said(&sandbox, &["-r", "--reruns", "1"], &[]).0, Some(0));
+    let text = shown(&sandbox, &["--reruns", "1"], &[]);
+    assert_eq!(
+        (row(&text, "max-retries"), row(&text, "reruns")),
+        ("max-retries 0 default".into(), "reruns 1 flag --reruns".into())
+    );
+    assert_eq!(said(&sandbox, &["-r", "--max-retries", "1"], &[("MUSTER_RERUNS", "2")]).0, Some(0));
+    let both = "error: --max-retries (muster.yaml:2:1) and --reruns (environment MUSTER_RERUNS) both say what runs again: give one of them";
+    for args in [&["-r"][..], &["doctor"]] {
+        assert_eq!(said(&sandbox, args, &[("MUSTER_RERUNS", "2")]), (Some(2), both.to_owned()), "{args:?}");
+    }
+    // Two that are typed are a mistake as before.
+    let typed = "error: --max-retries and --reruns both say what runs again: give one of them";
+    assert_eq!(said(&sandbox, &["-r", "--reruns", "1", "--max-retries", "2"], &[]), (Some(2), typed.to_owned()));
+    sandbox.write("muster.yaml", "checkpath: [check.yaml]\nresume: true\n");
+    assert_eq!(said(&sandbox, &["-r", "--reruns", "1"], &[]).0, Some(0));
+}
+
+#[test]
+fn a_mode_that_was_set_for_all_commands_does_not_stop_those_that_need_none() {
+    let sandbox = Sandbox::with_check(CHECK);
+    assert_eq!(said(&sandbox, &["-c", "check.yaml", "-r"], &[]).0, Some(0));
+    sandbox.write("report.py", "");
+    let commands: [&[&str]; 9] = [
+        &["man"],
+        &["completions", "bash"],
+        &["init", "--scheduler", "local", "made"],
+        &["results", "list"],
+        &["results", "show"],
+        &["top", "--json"],
+        &["check", "new", "two"],
+        &["convert", "report.py"],
+        &["sweep"],
+    ];
+    for args in commands {
+        let (_, line) = said(&sandbox, args, &[("MUSTER_MODE", "nightly")]);
+        assert!(!line.contains("no such mode"), "{args:?}: {line}");
+    }
+    sandbox.write("muster.yaml", "mode: nightly\n");
+    assert_eq!(said(&sandbox, &["results", "list"], &[]), (Some(0), String::new()));
+    // What uses it, or names it, is told.
+    for args in [&["-c", "check.yaml", "-r"][..], &["results", "--mode", "x", "list"]] {
+        let (code, line) = said(&sandbox, args, &[]);
+        assert!(code == Some(2) && line.contains("has no such mode"), "{args:?}: {line}");
+    }
+}
+
+#[test]
+fn sweep_refuses_a_system_that_cannot_be_read() {
+    let sandbox = Sandbox::new();
+    sandbox.write("site.yaml", "name: trial\npartitions: [{ name: p, scheduler: local }]\n");
+    sandbox.write("broken.yaml", "name: [\n");
+    assert_eq!(said(&sandbox, &["sweep"], &[]), (Some(0), String::new()));
+    assert_eq!(said(&sandbox, &["-C", "site.yaml", "--system", "trial", "sweep"], &[]), (Some(0), String::new()));
+    let wrong: [&[&str]; 4] = [
+        &["-C", "nope.yaml", "sweep"],
+        &["-C", "site.yaml", "--system", "trail", "sweep"],
+        &["-C", "site.yaml", "--system", "trial:nope", "sweep"],
+        &["-C", "broken.yaml", "sweep"],
+    ];
+    for args in wrong {
+        let (code, line) = said(&sandbox, args, &[]);
+        assert!(code == Some(2) && line.starts_with("error: "), "{args:?}: {code:?} {line}");
+    }
+}
+
+#[test]
+fn templates_that_a_session_cannot_use_are_an_error_of_doctor() {
+    let sandbox = Sandbox::new();
+    sandbox.write("muster.yaml", "report-templates: nowhere\n");
+    let ended = sandbox.muster(&["doctor"]);
+    let line = "  error    report templates: the templates in nowhere cannot be used";
+    assert!(ended.code == Some(1) && ended.stdout.contains(line), "{}", ended.stdout);
+}
+
+#[test]
+fn the_secret_of_a_parameter_is_not_shown() {
+    let text = shown(&Sandbox::new(), &["-P", "api_token=hunter2,b"], &[]);
+    assert!(row(&text, "parameterize").contains("api_token=***") && !text.contains("hunter2"), "{text}");
+}

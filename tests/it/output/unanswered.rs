@@ -33,6 +33,7 @@ fn doctor_gives_up_a_file_that_is_read_before_its_questions_after_ten_seconds_an
     let sandbox = ground();
     for args in [
         &["-C", "pipe"][..],
+        &["-C", "pipe", "--mode", "x"],
         &["-C", "site.yaml", "-c", "pipe"],
         &["-C", "site.yaml", "--system", "here", "-c", "check.yaml", "--rehearse", "pipe"],
     ] {

@@ -24,6 +24,7 @@ const OF_COMMANDS: &[(&[&str], &[&str])] = &[
             "report_html",
             "report_junit",
             "report_markdown",
+            "report_templates",
             "perflogdir",
         ],
     ),

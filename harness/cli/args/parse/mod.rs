@@ -15,7 +15,7 @@ use clap::{
 };
 use muster_core::job::descriptor::Schedulers;
 use muster_store::Location;
-use std::{collections::BTreeMap, ffi::OsString};
+use std::{collections::BTreeMap, ffi::OsString, fmt};
 use variables::from_environment;
 
 /// Where a setting's value comes from.
@@ -27,6 +27,17 @@ pub enum Origin {
     Mode(String),
     /// From a file of settings, at this place.
     File(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::Mode(mode) => write!(f, "mode {mode}"),
+            Self::File(place) => f.write_str(place),
+        }
+    }
 }
 
 /// The settings as parsed, and where each comes from, by long flag.
@@ -129,6 +140,7 @@ pub fn parse_in_mode(
     };
     let mut cli = Cli::from_arg_matches(&matches)?;
     cli.files.schedulers = schedulers.clone();
+    cli.rounds.settle(&mut origins);
     let is_typed = matches!(origins.get("db"), Some(Origin::Flag(_)));
     if is_typed && cli.run.db.as_ref().is_some_and(Location::has_password) {
         return Err(command.clone().error(clap::error::ErrorKind::InvalidValue, PASSWORD_IS_TYPED));

@@ -4,6 +4,7 @@ use super::machine::{Folder, folder, look};
 use crate::{
     args::{Cli, is_dash},
     inputs::quarantine,
+    reports::files::templates,
 };
 use muster_core::probe::{Probe, Probed};
 use std::{
@@ -24,9 +25,10 @@ pub fn questions(cli: &Cli) -> Vec<Probe<'static>> {
     let written = written.map(|(topic, path, flag)| question(topic, path, move |path| written_file(topic, path, flag)));
     let perflogs = reports.perflogdir.clone();
     let perflogs = perflogs.map(|path| question("perflogs", path, |path| folder("perflogs", &look(path), "--perflogdir")));
+    let own = reports.report_templates.clone().map(|path| question("report templates", path, usable_templates));
     let read = cli.rounds.quarantine.iter().filter(|path| !is_dash(path)).cloned();
     let read = read.map(|path| question("quarantine", path, quarantined));
-    written.chain(perflogs).chain(read).collect()
+    written.chain(perflogs).chain(own).chain(read).collect()
 }
 
 fn question(topic: &'static str, path: PathBuf, answer: impl FnOnce(&Path) -> Probed + Send + 'static) -> Probe<'static> {
@@ -40,6 +42,17 @@ fn written_file(topic: &'static str, path: &Path, flag: &'static str) -> Probed 
     let about = look(path.parent().unwrap_or(Path::new("/")));
     let writable = if path.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { about.writable };
     folder(topic, &Folder { path, writable, ..about }, flag)
+}
+
+/// Templates are read as a session reads them.
+fn usable_templates(folder: &Path) -> Probed {
+    match templates(Some(folder)) {
+        Ok(_) => Probed::fine("report templates", folder.display().to_string()),
+        Err(error) => {
+            let hint = "correct the templates, or leave out --report-templates".to_owned();
+            Probed::error("report templates", format!("{error:#}"), Some(hint))
+        }
+    }
 }
 
 /// A list of cases is read as a session reads it.

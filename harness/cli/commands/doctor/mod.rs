@@ -69,6 +69,8 @@ struct Subject {
 }
 
 pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    // What `-r` refuses.
+    cli.rounds.policy()?;
     let started = Instant::now();
     let _guard = Watchdog::start(move || {
         let is_late = started.elapsed() >= WHOLE;
