@@ -250,7 +250,7 @@ fn wrong_before_they_are_read(documents: &[Document]) -> impl Iterator<Item = Ar
 }
 
 /// Site files that are named, though no system of them is used: cases would run on this machine, not on the cluster.
-fn unused_sites(files: &Files, site: &Site) -> Option<Diagnostic> {
+pub fn unused_sites(files: &Files, site: &Site) -> Option<Diagnostic> {
     let is_built_in = site.system.span.is_none();
     if files.config_file.is_empty() || files.system.is_some() || !is_built_in || site.sites.systems.is_empty() {
         return None;

@@ -5,8 +5,8 @@ use crate::{
     sandbox::{Ended, Sandbox},
     walked::page,
 };
-use muster_fake_api::FakeApi;
-use rustix::process::{Pid, Signal, kill_process};
+use muster_fake_api::{FakeApi, Fault};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 use std::{
     net::TcpListener,
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 struct Ground {
     api: FakeApi,
     sandbox: Sandbox,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl Ground {
@@ -30,7 +30,7 @@ impl Ground {
         let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1" }, "status": {
             "conditions": [{ "type": "Ready", "status": "True" }], "allocatable": { "cpu": "8", "memory": "32Gi", "pods": "110" } } });
         api.insert("", node).expect("a known kind");
-        let ground = Self { api, sandbox: Sandbox::with_check(CHECK), _runtime: runtime };
+        let ground = Self { api, sandbox: Sandbox::with_check(CHECK), runtime };
         ground.sandbox.write("site.yaml", SITE);
         ground
     }
@@ -225,4 +225,82 @@ fn a_signal_ends_it_at_once() {
     kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal");
     let status = child.wait().expect("its end");
     assert_eq!((status.signal(), started.elapsed() < Duration::from_secs(2)), (Some(15), true), "{status:?}");
+}
+
+/// The second server answers the first question, and nothing after it.
+#[test]
+fn a_place_that_falls_silent_is_named_and_takes_away_no_finding_of_another() {
+    let ground = Ground::new();
+    let silent = ground.runtime.block_on(FakeApi::named("silent")).expect("a server");
+    silent.fault(Fault::late("", "/api", Duration::from_mins(1)).times(1000));
+    let (mut both, other) = (ground.api.kubeconfig_parts("first"), silent.kubeconfig_parts("first"));
+    for part in ["clusters", "users", "contexts"] {
+        both[part].as_array_mut().expect("a list").push(other[part][0].clone());
+    }
+    let checks = ["fake", "silent"].map(|context| {
+        format!("name: on-{context}\nvalid_systems: ['site:here']\nsched_options: {{ context: {context} }}\nimage: rfm.test/busybox:1\n\
+                 executable: echo hello\nsanity: []\n")
+    });
+    ground.sandbox.write("kubeconfig", &both.to_string()).write("check.yaml", &checks.join("---\n"));
+    let mut command = ground.sandbox.command(&["-C", "site.yaml", "-c", "check.yaml", "--system", "site:here", "doctor"]);
+    command.env("KUBECONFIG", ground.sandbox.path("kubeconfig")).env("NO_PROXY", "*").env_remove("KUBERNETES_SERVICE_HOST");
+    let ended = ground.sandbox.ended(&command.output().expect("the binary runs"));
+    let text = ended.stdout.replace(&silent.url(), "[SILENT]");
+    assert!(text.contains("  error    rights: [SILENT], namespace default (context silent): no answer within 8 s ("), "{text}");
+    assert!(text.contains("  warning  capacity: [SILENT], namespace default (context silent): no answer within 8 s ("), "{text}");
+    assert!(text.contains("  ok       rights: all ") && text.contains("  ok       namespace: default"), "{text}");
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}
+
+#[test]
+fn a_plugin_or_a_file_that_gives_no_answer_is_named_and_the_plugin_is_ended() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox = Sandbox::with_check(CHECK);
+    let said = |change: &dyn Fn(&mut Value)| {
+        let mut command = silent(&sandbox, &server);
+        let mut kubeconfig: Value = serde_json::from_str(&kubeconfig_of(&server)).expect("JSON");
+        change(&mut kubeconfig);
+        sandbox.write("kubeconfig", &kubeconfig.to_string());
+        let ended = sandbox.ended(&command.output().expect("the binary runs"));
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        ended.stdout
+    };
+    sandbox.write("plugin.sh", "echo $$ > pid\nexec sleep 300\n");
+    let folder = sandbox.path("");
+    let line = format!("cd '{}' && . ./plugin.sh", folder.display());
+    let exec = json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", line], "interactiveMode": "Never" });
+    let text = said(&|kubeconfig| kubeconfig["users"][0]["user"] = json!({ "exec": exec }));
+    let expected = "(context silent): the credential plugin `sh` has given no answer within 8 s, and was ended (start it by hand";
+    assert!(text.contains(expected) && !text.contains("look at the address"), "{text}");
+    let pid = sandbox.read("pid").trim().parse().ok().and_then(Pid::from_raw).expect("it was started");
+    assert!(test_kill_process(pid).is_err(), "it still runs");
+    assert!(Command::new("mkfifo").arg(sandbox.path("pipe")).status().expect("mkfifo").success());
+    let pipe = sandbox.path("pipe");
+    let text = said(&|kubeconfig| kubeconfig["users"][0]["user"] = json!({ "tokenFile": pipe }));
+    assert!(text.contains("pipe cannot be read: no answer within 8 s"), "{text}");
+    let text = said(&|kubeconfig| kubeconfig["clusters"][0]["cluster"]["certificate-authority"] = json!(pipe));
+    assert!(text.contains("pipe cannot be read: no answer within 8 s"), "{text}");
+    let mut command = silent(&sandbox, &server);
+    let ended = sandbox.ended(&command.env("KUBECONFIG", &pipe).output().expect("the binary runs"));
+    assert!(ended.stdout.contains("pipe cannot be read: no answer within 8 s"), "{}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn a_proxy_where_nothing_listens_is_not_in_order() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let sandbox = Sandbox::with_check(CHECK);
+    let mut command = silent(&sandbox, &server);
+    let mut kubeconfig: Value = serde_json::from_str(&kubeconfig_of(&server)).expect("JSON");
+    kubeconfig["clusters"][0]["cluster"]["proxy-url"] = json!("http://127.0.0.1:1");
+    sandbox.write("kubeconfig", &kubeconfig.to_string());
+    let ended = sandbox.ended(&command.output().expect("the binary runs"));
+    assert!(ended.stdout.contains("  warning  proxy: nothing has come through http://127.0.0.1:1, "), "{}", ended.stdout);
+}
+
+#[test]
+fn a_site_file_of_which_no_system_is_used_is_a_warning() {
+    let sandbox = Sandbox::with_check(CHECK);
+    sandbox.write("far.yaml", "name: far\nhostnames: [no-such-host]\npartitions: []\n");
+    let ended = sandbox.ended(&sandbox.command(&["-C", "far.yaml", "doctor"]).output().expect("the binary runs"));
+    assert!(ended.stderr.contains("warning: no `hostnames` of the site files match this host"), "{}", ended.stderr);
 }

@@ -126,6 +126,7 @@ pub fn doctor(cli: &Cli, args: DoctorArgs, terminal: Terminal) -> anyhow::Result
 fn subject(cli: &Cli, terminal: Terminal) -> anyhow::Result<Option<Subject>> {
     if cli.files.checkpath.is_empty() {
         let site = selection::site(&cli.files, terminal.live)?;
+        terminal.diagnostics(selection::unused_sites(&cli.files, &site).as_slice(), &site.sites.sources);
         return Ok(Some(Subject { system: site.system, cases: Vec::new(), adjustments: Adjustments::default() }));
     }
     let selection = selection::select(cli, Depth::Every, terminal.live)?;

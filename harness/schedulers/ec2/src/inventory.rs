@@ -11,7 +11,7 @@ use crate::{
 };
 use muster_core::{
     case::{Identifier, SessionId},
-    error::SchedulerError,
+    error::{Class, SchedulerError},
     job::{
         handle::JobHandle,
         inventory::{Found, Inventory, JobId, Kept, Scope},
@@ -19,7 +19,11 @@ use muster_core::{
     },
     usage::Prices,
 };
-use muster_text::time::{Timestamp, format_duration};
+use muster_text::{
+    Value,
+    diagnostic::Diagnostic,
+    time::{Timestamp, format_duration},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
@@ -49,11 +53,17 @@ struct Left {
     has_mark: bool,
 }
 
-/// The places of a scope.
-pub(crate) fn places(scope: &Scope) -> BTreeMap<Place, Spot> {
-    let mut places: BTreeMap<Place, Spot> = BTreeMap::new();
+/// The places of a scope, and the partitions of which it is not known where they are.
+pub(crate) fn places(scope: &Scope) -> (BTreeMap<Place, Spot>, Vec<SchedulerError>) {
+    let (mut places, mut unknown) = (BTreeMap::<Place, Spot>::new(), Vec::new());
     for options in &scope.partitions {
-        let Ok(read) = Options::read(options, "") else { continue };
+        let read = match Options::read(options, "") {
+            Ok(read) => read,
+            Err(mistakes) => {
+                unknown.push(unreadable(options, &mistakes));
+                continue;
+            }
+        };
         let place = Place { region: read.region.0, endpoint_url: read.endpoint_url.map(|address| address.0) };
         let spot = places.entry(place).or_default();
         spot.buckets.insert(read.bucket);
@@ -63,7 +73,14 @@ pub(crate) fn places(scope: &Scope) -> BTreeMap<Place, Spot> {
     for handle in scope.jobs.iter().filter_map(|job| Handle::of(job).ok()) {
         places.entry(handle.place.clone()).or_default().buckets.insert(handle.bucket.clone());
     }
-    places
+    (places, unknown)
+}
+
+/// `look for what is left in a partition in eu-west-1: the partition has no ..`
+fn unreadable(options: &Value, mistakes: &[Diagnostic]) -> SchedulerError {
+    let region = options.get("region").and_then(Value::as_str).map_or_else(String::new, |region| format!(" in {region}"));
+    let why: Vec<&str> = mistakes.iter().map(|mistake| &*mistake.message).collect();
+    SchedulerError::plain(Class::Config, format!("look for what is left of an EC2 partition{region}: {}", why.join("; ")))
 }
 
 /// The place of one job.

@@ -19,13 +19,14 @@ use muster_core::{
         },
         workload::Workload,
     },
-    probe::Probe,
+    probe::{PART, Probe},
     usage::Usage,
 };
 use muster_stage::Stager;
 use muster_text::diagnostic::Diagnostic;
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, pin::Pin, sync::Arc, time::Duration};
+use tokio::time::timeout;
 
 /// How many that have expired are removed at once.
 const AT_ONCE: usize = 16;
@@ -130,14 +131,17 @@ impl Scheduler for Ec2 {
 
     /// They write nothing: whether the bucket takes an object, the preflight of a run sees.
     fn probes<'a>(&'a self, examined: Examined<'a>) -> Vec<Probe<'a>> {
-        let region = doctor::place(examined.options).map(|place| self.at(&place));
+        let place = doctor::place(examined.options);
+        let silent = doctor::silent(CASES, place.as_ref().ok());
+        let region = place.map(|place| self.at(&place));
         vec![
             Probe::new(doctor::CREDENTIALS, doctor::credentials(region)),
             Probe::new(CASES, async move {
                 let mut names = Vec::new();
                 let workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
                 let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-                probed_cases(&names, self.findings(&handles, Writes::Nothing).await)
+                let findings = timeout(PART, self.findings(&handles, Writes::Nothing)).await;
+                findings.map_or_else(|_| vec![silent], |findings| probed_cases(&names, findings))
             }),
         ]
     }
@@ -205,8 +209,9 @@ impl Scheduler for Ec2 {
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {
         Box::pin(async move {
-            let mut all = Inventory::default();
-            for (place, spot) in inventory::places(scope) {
+            let (places, blind) = inventory::places(scope);
+            let mut all = Inventory { blind, ..Inventory::default() };
+            for (place, spot) in places {
                 let looked = match self.at(&place) {
                     Ok(region) => inventory::look(&region, &spot, &scope.jobs).await,
                     Err(error) => Err(error),

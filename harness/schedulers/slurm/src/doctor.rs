@@ -22,7 +22,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The clusters that have answered.
 type Reached = BTreeMap<Place, Known>;
@@ -62,7 +62,12 @@ pub(crate) fn questions<'a>(
         }),
         Probe::new("cases", async move {
             let has_answered = !fourth.lock().is_empty();
-            if has_answered { preflight.await } else { Vec::new() }
+            if !has_answered {
+                return Vec::new();
+            }
+            let hint = "start them by hand: `scontrol show partition`, `sinfo`, `sbatch --test-only`";
+            let silent = || Probed::error("cases", chain(&silent("scontrol, sinfo or sbatch")), Some(hint.to_owned()));
+            timeout(probe::PART, preflight).await.unwrap_or_else(|_| vec![silent()])
         }),
     ]
 }
@@ -80,9 +85,12 @@ async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, R
         places.insert(Place::default(), Known { named: of_site.into_iter().collect(), has_accounting: false });
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
-    for (place, known) in places {
-        let cluster = clusters.at(&place);
-        match cluster.answer("scontrol", &["show", "config"]).await {
+    let asked = places.into_iter().map(|(place, known)| async move {
+        let answer = timeout(probe::PART, clusters.at(&place).answer("scontrol", &["show", "config"])).await;
+        (place, known, answer.unwrap_or_else(|_| Err(silent("scontrol show config"))))
+    });
+    for (place, known, answer) in join_all(asked).await {
+        match answer {
             Ok(text) => {
                 let about = about(&text);
                 found.push(Probed::fine("slurmctld", title(&about)));
@@ -93,6 +101,11 @@ async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, R
         }
     }
     (found, reached)
+}
+
+/// A command that was ended before its own limit.
+fn silent(command: &str) -> SchedulerError {
+    SchedulerError::plain(Class::Outage, format!("`{command}` has not answered for {}", probe::seconds(probe::PART)))
 }
 
 fn title(About { version, cluster, .. }: &About) -> String {
@@ -136,9 +149,11 @@ async fn accounting(cluster: &Cluster, known: &Known) -> Probed {
 
 /// The partitions that jobs name, or all of them if there is no job.
 async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<Probed> {
-    let all = match cluster.partitions().await {
+    let by = Instant::now() + probe::PART;
+    let hint = Some("ask `scontrol ping`, and start it by hand".to_owned());
+    let all = match timeout_at(by, cluster.partitions()).await.unwrap_or_else(|_| Err(silent("scontrol show partition"))) {
         Ok(all) => all,
-        Err(error) => return vec![Probed::error("partitions", chain(&error), None)],
+        Err(error) => return vec![Probed::error("partitions", chain(&error), hint)],
     };
     let is_named = |partition: &Partition| {
         let is = |name: &Option<String>| match name {
@@ -150,7 +165,8 @@ async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<
     };
     let mut found = Vec::new();
     for partition in all.iter().filter(|partition| is_named(partition)) {
-        found.push(match cluster.nodes(Some(&partition.name)).await {
+        let nodes = timeout_at(by, cluster.nodes(Some(&partition.name))).await;
+        found.push(match nodes.unwrap_or_else(|_| Err(silent("sinfo"))) {
             // No case needs a partition that nobody names.
             Ok(nodes) => {
                 let found = takes_jobs(partition, &nodes);

@@ -71,7 +71,7 @@ impl Options {
     /// Reads them.
     ///
     /// # Errors
-    /// Every mistake, and every option without which nothing can be launched. `place`: `system:partition`.
+    /// Every mistake, and every option without which nothing can be launched. `place`: `system:partition`, or nothing.
     pub(crate) fn read(options: &Value, place: &str) -> Result<Self, Vec<Diagnostic>> {
         let mut reader = Reader { options, context: Context::new(Placeholders::Refuse), place };
         let (region, bucket) = (reader.needed("region", "eu-west-1"), reader.needed("bucket", "s3://BUCKET/PREFIX"));
@@ -123,7 +123,8 @@ impl Reader<'_> {
     }
 
     fn missing(&mut self, key: &str, example: &str) {
-        let what = format!("the partition {} has no `{key}`, without which nothing starts on EC2", self.place);
+        let named = if self.place.is_empty() { String::new() } else { format!(" {}", self.place) };
+        let what = format!("the partition{named} has no `{key}`, without which nothing starts on EC2");
         self.context
             .push(Diagnostic::general(what).hint(format!("write `sched_options: {{ {key}: {example} }}` in the site file")));
     }

@@ -1,9 +1,13 @@
 //! What `muster doctor` asks of a partition beside the preflight of its cases: whose credentials there are, and until when.
 
 use crate::{config::Options, decide::block::shown, plan::Place, poll::Region};
-use muster_core::{error::SchedulerError, probe::Probed};
+use muster_core::{
+    error::SchedulerError,
+    probe::{PART, Probed, seconds},
+};
 use muster_text::{Value, time::format_duration};
 use std::{sync::Arc, time::Duration};
+use tokio::time::{Instant, timeout_at};
 
 pub(crate) const CREDENTIALS: &str = "credentials";
 
@@ -22,6 +26,19 @@ pub(crate) fn place(options: &Value) -> Result<Place, String> {
     Ok(Place { region: read.region.0, endpoint_url: read.endpoint_url.map(|address| address.0) })
 }
 
+/// A place that has given no answer in time.
+pub(crate) fn silent(topic: &'static str, place: Option<&Place>) -> Probed {
+    let shown = place.map_or_else(
+        || "EC2".to_owned(),
+        |place| match &place.endpoint_url {
+            Some(address) => format!("{} at {address}", place.region),
+            None => place.region.clone(),
+        },
+    );
+    let hint = "look at `region` and `endpoint_url`, and the proxy or firewall on the way".to_owned();
+    Probed::error(topic, format!("{shown}: no answer within {}", seconds(PART)), Some(hint))
+}
+
 /// The account, and how long the credentials last.
 pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerError>, String>) -> Vec<Probed> {
     let hint = || Some("`aws sts get-caller-identity` has to work in the same environment".to_owned());
@@ -30,9 +47,15 @@ pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerErro
         Ok(Err(error)) => return vec![Probed::error(CREDENTIALS, muster_core::error::chain(&error), hint())],
         Err(mistakes) => return vec![Probed::error(CREDENTIALS, mistakes, None)],
     };
-    let found = async { Ok((region.cloud.credentials_end().await?, region.cloud.account().await?)) };
-    let found: Result<_, crate::cloud::CloudError> = found.await;
-    match found {
+    let by = Instant::now() + PART;
+    let Ok(end) = timeout_at(by, region.cloud.credentials_end()).await else {
+        let what = format!("no credentials for {} within {}", region.cloud.place().region, seconds(PART));
+        return vec![Probed::error(CREDENTIALS, what, hint())];
+    };
+    let Ok(account) = timeout_at(by, region.cloud.account()).await else {
+        return vec![silent(CREDENTIALS, Some(region.cloud.place()))];
+    };
+    match end.and_then(|end| Ok((end, account?))) {
         Err(error) => vec![Probed::error(CREDENTIALS, error.to_string(), hint())],
         Ok((None, account)) => vec![Probed::fine(CREDENTIALS, format!("of account {account}, which do not end"))],
         Ok((Some(end), account)) => {

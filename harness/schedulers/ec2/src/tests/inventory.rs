@@ -99,3 +99,12 @@ async fn each_of_ours_is_found_with_its_age_its_cost_and_until_when_it_stays() {
     assert_eq!(world.there()[1..4], [0, 0, 0], "the group and the volume have gone with their instance");
     assert_eq!(Handle::of(&running).unwrap().ids.len(), 1);
 }
+
+#[tokio::test]
+async fn a_partition_whose_options_do_not_read_is_not_looked_at_and_that_is_said() {
+    let options = json!({ "region": "eu-west-1", "bucket": "s3://bench/muster" });
+    let looked = World::new().ec2.inventory(&scope(options)).await.unwrap();
+    let blind: Vec<String> = looked.blind.iter().map(ToString::to_string).collect();
+    let expected = "look for what is left of an EC2 partition in eu-west-1: the partition has no `subnets`, without which nothing starts on EC2";
+    assert_eq!(blind, [expected]);
+}

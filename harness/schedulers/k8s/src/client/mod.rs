@@ -121,6 +121,11 @@ impl Cluster {
         self
     }
 
+    /// Gets credentials, if there are none yet. Dropped, it ends the program that it waits for.
+    pub(crate) async fn log_in(&self) -> Result<(), ConnectError> {
+        self.login.first().await
+    }
+
     /// Where it leads.
     pub fn place(&self) -> &ClusterPlace {
         &self.place

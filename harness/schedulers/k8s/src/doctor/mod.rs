@@ -66,6 +66,13 @@ pub(crate) fn proxy(route: &Route) -> Probed {
     }
 }
 
+/// The same, if nothing has come back: it may be the proxy's doing.
+pub(crate) fn proxy_without_answer(route: &Route) -> Probed {
+    let Some(on_the_way) = &route.proxy else { return proxy(route) };
+    let hint = "look at `proxy-url` in the kubeconfig, else HTTPS_PROXY and HTTP_PROXY, and whether the proxy runs".to_owned();
+    Probed::warning("proxy", format!("nothing has come through {on_the_way}, on the way to {}", route.server), Some(hint))
+}
+
 /// A server that has answered.
 pub(crate) fn contacted(place: &ClusterPlace, route: &Route, contact: &Contact) -> Vec<Probed> {
     let version = format!("Kubernetes {} at {}, {place}", contact.version, route.server);
@@ -96,10 +103,26 @@ pub(crate) fn no_place(error: &ContextError) -> Probed {
     Probed::error("cluster", error.to_string(), hint.map(str::to_owned))
 }
 
-/// A server that says nothing.
-pub(crate) fn silent(place: &ClusterPlace, server: &str, limit: Duration) -> Probed {
-    let what = format!("{server}, {place}: no answer within {}", seconds(limit));
-    Probed::error("cluster", what, Some(unreachable()))
+/// A server that says nothing about a topic.
+pub(crate) fn silent(topic: &'static str, place: &ClusterPlace, route: &Route, limit: Duration) -> Probed {
+    let what = format!("{}, {place}: no answer within {}", route.server, seconds(limit));
+    Probed::error(topic, what, Some(unreachable()))
+}
+
+/// Credentials that do not come. The server was not asked.
+pub(crate) fn no_credentials(place: &ClusterPlace, route: &Route, limit: Duration) -> Probed {
+    let limit = seconds(limit);
+    let (what, hint) = match &route.plugin {
+        Some(plugin) => (
+            format!("{place}: the credential plugin `{plugin}` has given no answer within {limit}, and was ended"),
+            "start it by hand: it may wait for a login, a network or a terminal",
+        ),
+        None => (
+            format!("{place}: its credentials have not come within {limit}"),
+            "look at `users` in the kubeconfig, and at the files and programs that it names",
+        ),
+    };
+    Probed::error("cluster", what, Some(hint.to_owned()))
 }
 
 fn unreachable() -> String {

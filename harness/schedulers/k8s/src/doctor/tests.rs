@@ -100,12 +100,15 @@ async fn what_the_server_would_not_say_is_a_warning() {
 
 #[test]
 fn a_server_that_is_not_reached_is_named_with_its_address_and_what_to_do() {
-    let route = Route { server: "https://k:6443".into(), proxy: Some("http://p:3128".into()) };
+    let route = Route { server: "https://k:6443".into(), proxy: Some("http://p:3128".into()), plugin: None };
     let place = testing::place();
     let said = [
         not_contacted(&place, &route.server, &testing::refused(Why::Unauthorized)),
-        silent(&place, &route.server, Duration::from_secs(8)),
+        silent("cluster", &place, &route, Duration::from_secs(8)),
         proxy(&route),
+        proxy_without_answer(&route),
+        no_credentials(&place, &route, Duration::from_secs(8)),
+        no_credentials(&place, &Route { plugin: Some("aws".into()), ..route.clone() }, Duration::from_secs(8)),
         proxy(&Route { proxy: None, ..route }),
     ];
     insta::assert_snapshot!(lines(&said));

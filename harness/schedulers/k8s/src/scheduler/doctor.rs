@@ -1,9 +1,10 @@
 //! The questions of `muster doctor` about the places of a partition. A place that does not answer the first is asked nothing more.
+//! Each has a limit of its own: one that says nothing takes away no finding of another.
 
 use super::Kubernetes;
 use crate::{
     api::{ClusterPlace, Resource},
-    client::{self, ApiError, Selection, Why},
+    client::{self, ApiError, Route, Selection, Why},
     doctor::{self, PlacePlans},
     plan, preflight,
 };
@@ -12,12 +13,15 @@ use muster_core::{
     case::SessionId,
     error::{SchedulerError, chain},
     job::inventory::Examined,
-    probe::{self, Probe, Probed, named},
+    probe::{self, Level, Probe, Probed, named},
 };
 use muster_text::Value;
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
-use tokio::{task::yield_now, time::timeout};
+use tokio::{
+    task::yield_now,
+    time::{Instant, timeout, timeout_at},
+};
 
 /// What is known after the first question.
 #[derive(Default)]
@@ -25,7 +29,13 @@ struct Places {
     /// Of the cases.
     names: Vec<String>,
     /// Those that have answered.
-    reached: Vec<(ClusterPlace, PlacePlans)>,
+    reached: Vec<Reached>,
+}
+
+struct Reached {
+    place: ClusterPlace,
+    plans: PlacePlans,
+    route: Route,
 }
 
 impl Kubernetes {
@@ -40,12 +50,19 @@ impl Kubernetes {
             }),
             Probe::new("rights and quotas", async move {
                 let places = Arc::clone(&second.lock());
-                let asked = places.reached.iter().map(|(place, plans)| self.ask_place(place, plans, &places.names));
+                let asked = places.reached.iter().map(async |at| {
+                    let answer = timeout(probe::PART, self.ask_place(&at.place, &at.plans, &places.names)).await;
+                    answer.unwrap_or_else(|_| vec![doctor::silent("rights", &at.place, &at.route, probe::PART)])
+                });
                 join_all(asked).await.concat()
             }),
             Probe::new("capacity", async move {
                 let places = Arc::clone(&third.lock());
-                let asked = places.reached.iter().map(|(place, plans)| self.ask_nodes(place, plans, &places.names));
+                let asked = places.reached.iter().map(async |at| {
+                    let answer = timeout(probe::PART, self.ask_nodes(&at.place, &at.plans, &places.names)).await;
+                    let silent = || doctor::silent("capacity", &at.place, &at.route, probe::PART).at_most(Level::Warning);
+                    answer.unwrap_or_else(|_| vec![silent()])
+                });
                 join_all(asked).await.concat()
             }),
         ]
@@ -85,18 +102,16 @@ impl Kubernetes {
         let mut found: Vec<Probed> = mistakes.into_iter().map(mistake).chain(nowhere).collect();
         let mut reached = Vec::new();
         let contacts = join_all(places.keys().map(|place| self.contact(place))).await;
-        for ((said, has_answered), (place, plans)) in contacts.into_iter().zip(places) {
+        for ((said, route), (place, plans)) in contacts.into_iter().zip(places) {
             found.extend(said);
-            if has_answered {
-                reached.push((place, plans));
-            }
+            reached.extend(route.map(|route| Reached { place, plans, route }));
         }
         (found, Places { names, reached })
     }
 
-    /// What a place says of itself, and whether it answers.
-    async fn contact(&self, place: &ClusterPlace) -> (Vec<Probed>, bool) {
-        let unusable = |error: String| (vec![Probed::error("cluster", error, None)], false);
+    /// What a place says of itself, and how it was reached; `None`: it was not.
+    async fn contact(&self, place: &ClusterPlace) -> (Vec<Probed>, Option<Route>) {
+        let unusable = |error: String| (vec![Probed::error("cluster", error, None)], None);
         let route = match client::route(place).await {
             Ok(route) => route,
             Err(error) => return unusable(chain(&error)),
@@ -105,14 +120,25 @@ impl Kubernetes {
             Ok(cluster) => cluster,
             Err(error) => return unusable(chain(&error)),
         };
-        let proxy = doctor::proxy(&route);
-        match timeout(probe::PART, cluster.contact()).await {
+        let by = Instant::now() + probe::PART;
+        match timeout_at(by, cluster.log_in()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return unusable(chain(&error)),
+            Err(_) => return (vec![doctor::no_credentials(place, &route, probe::PART)], None),
+        }
+        match timeout_at(by, cluster.contact()).await {
             Ok(Ok(contact)) => {
                 let said = doctor::contacted(place, &route, &contact);
-                (said.into_iter().chain([proxy]).collect(), true)
+                (said.into_iter().chain([doctor::proxy(&route)]).collect(), Some(route))
             }
-            Ok(Err(error)) => (vec![doctor::not_contacted(place, &route.server, &error), proxy], false),
-            Err(_) => (vec![doctor::silent(place, &route.server, probe::PART), proxy], false),
+            Ok(Err(error)) => {
+                let proxy = if error.is_silence() { doctor::proxy_without_answer(&route) } else { doctor::proxy(&route) };
+                (vec![doctor::not_contacted(place, &route.server, &error), proxy], None)
+            }
+            Err(_) => {
+                let silent = doctor::silent("cluster", place, &route, probe::PART);
+                (vec![silent, doctor::proxy_without_answer(&route)], None)
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
+use super::files;
 use crate::{api::ClusterPlace, client::ContextError};
 use kube::config::{Kubeconfig, KubeconfigError};
 use muster_text::diagnostic::nearest;
@@ -129,7 +130,10 @@ fn merged(paths: &[PathBuf]) -> Result<Option<Kubeconfig>, ContextError> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
         let failed = |error: KubeconfigError| ContextError::Kubeconfig { path: path.clone(), why: why(&error) };
-        let config = match Kubeconfig::read_from(path) {
+        let own = path.clone();
+        let read = files::within(move || Kubeconfig::read_from(own));
+        let read = read.unwrap_or_else(|error| Err(KubeconfigError::ReadConfig(error, path.clone())));
+        let config = match read {
             Err(KubeconfigError::ReadConfig(error, _)) if error.kind() == io::ErrorKind::NotFound => continue,
             config => config.map_err(failed)?,
         };

@@ -69,6 +69,11 @@ impl Login {
         }
     }
 
+    /// The first connection, if there is none. Dropped, it ends the plugin that it waits for.
+    pub(in crate::client) async fn first(&self) -> Result<(), ConnectError> {
+        if self.current().is_none() { self.renew_once(None).await.map(drop) } else { Ok(()) }
+    }
+
     /// Another connection than this one, whose credentials were refused; `None`: there is no other yet.
     pub(in crate::client) async fn instead_of(self: &Arc<Self>, refused: &Live) -> Result<Option<Live>, ConnectError> {
         let live = self.renew(Some(refused)).await?;

@@ -1,6 +1,7 @@
 //! Connects to a place: by kubeconfig or ServiceAccount. kube handles tokens and their rotation.
 
 pub(crate) mod contexts;
+mod files;
 pub(super) mod login;
 mod plugin;
 mod proxy;
@@ -65,6 +66,8 @@ pub(crate) struct Route {
     pub(crate) server: String,
     /// The proxy on the way, without its password.
     pub(crate) proxy: Option<String>,
+    /// The program that gives the credentials.
+    pub(crate) plugin: Option<String>,
 }
 
 /// How a place is reached, as the kubeconfig and the environment say.
@@ -74,7 +77,8 @@ pub(crate) async fn route(place: &ClusterPlace) -> Result<Route, ConnectError> {
         let port = uri.port_u16().map_or_else(String::new, |port| format!(":{port}"));
         format!("{}://{}{port}", uri.scheme_str().unwrap_or("https"), uri.host().unwrap_or_default())
     };
-    Ok(Route { server: shown(&config.cluster_url), proxy: config.proxy_url.as_ref().map(shown) })
+    let plugin = config.auth_info.exec.and_then(|exec| exec.command);
+    Ok(Route { server: shown(&config.cluster_url), proxy: config.proxy_url.as_ref().map(shown), plugin })
 }
 
 /// A program that failed may succeed the next time.
@@ -87,6 +91,7 @@ async fn from_kubeconfig(context: &str) -> Result<(Config, Option<String>), Conn
     let mut kubeconfig = contexts::kubeconfig()?.unwrap_or_default();
     Contexts::of(kubeconfig.clone(), None).known_context(context)?;
     let proxy_url = take_proxy_url(&mut kubeconfig, context);
+    files::answer(context, files::named(&kubeconfig, context)).await?;
     let options = KubeConfigOptions { context: Some(context.to_owned()), cluster: None, user: None };
     let unusable =
         |error: kube::config::KubeconfigError| ConnectError::Unusable { context: context.to_owned(), why: error.to_string() };

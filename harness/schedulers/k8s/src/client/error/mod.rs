@@ -320,6 +320,11 @@ impl ApiError {
         }
     }
 
+    /// Nothing came back.
+    pub(crate) fn is_silence(&self) -> bool {
+        matches!(self, Self::NoAnswer { .. })
+    }
+
     /// There is no such object.
     pub fn is_gone(&self) -> bool {
         matches!(self.why(), Why::NotFound | Why::NotServed | Why::NoNamespace)
