@@ -7,6 +7,7 @@ use crate::{
 use anyhow::{Context, bail};
 use muster_convert::{Conversion, Manifests, Output, Source};
 use muster_core::job::descriptor::Schedulers;
+use muster_host::replace::replace_shared;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -115,7 +116,7 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
         if let Some(folder) = target.parent() {
             fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }
-        fs::write(&target, &output.text).or_unwritten("the file", &target)?;
+        replace_shared(&target, ".part", &output.text).or_unwritten("the file", &target)?;
         terminal.print(&format!("{}\n", target.display()));
     }
     Ok(())

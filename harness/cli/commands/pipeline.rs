@@ -7,11 +7,12 @@ use crate::{
     terminal::{self, Terminal, unwritten::Written},
 };
 use muster_core::decisions::pipeline::EXIT_USAGE;
+use muster_host::replace::replace_shared;
 use muster_report::{
     gitlab::{self, Planned},
     secret::{masked_setting, secret_of},
 };
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// Writes the pipeline. Mistakes in the files end with 2, and nothing is written.
 pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8> {
@@ -40,7 +41,7 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
         terminal::print_file(&text);
         return Ok(0);
     }
-    fs::write(file, text).or_unwritten("the pipeline", file)?;
+    replace_shared(file, ".part", text).or_unwritten("the pipeline", file)?;
     terminal.print(&format!("Pipeline: {}\n", file.display()));
     Ok(0)
 }

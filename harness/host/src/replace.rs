@@ -66,6 +66,20 @@ pub fn replace(path: &Path, suffix: &str, content: impl AsRef<[u8]>) -> io::Resu
     }
 }
 
+/// The same for a file that others may read, too: a new one has the mode that this process gives its files.
+pub fn replace_shared(path: &Path, suffix: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
+    match target(path)? {
+        Target::File { path, mode: None } => {
+            let written = fs::write(&path, content);
+            if written.is_err() {
+                let _ = fs::remove_file(&path);
+            }
+            written
+        }
+        _ => replace(path, suffix, content),
+    }
+}
+
 /// The file that writing a path would replace: where a link points. A device, a pipe or a socket is an error.
 pub fn regular(path: &Path) -> io::Result<PathBuf> {
     match fs::metadata(path) {
@@ -171,6 +185,17 @@ mod tests {
         left.sort();
         assert_eq!(left, ["below", "dangling", "link", "new", "real"]);
         assert_eq!(both(folder.path(), "").unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        replace_shared(&at("file"), SUFFIX, "old").unwrap();
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
+        fs::create_dir(at("file.part")).unwrap();
+        assert!(replace_shared(&at("file"), SUFFIX, "new").is_err(), "there is no room beside it");
+        assert_eq!(fs::read_to_string(at("file")).unwrap(), "old");
     }
 
     #[test]
