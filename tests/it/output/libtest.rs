@@ -104,6 +104,16 @@ fn a_case_that_is_asked_for_brings_its_fixture_along() {
 }
 
 #[test]
+fn a_check_with_a_mistake_is_in_no_list() {
+    let sandbox = Sandbox::new();
+    let wrong = "---\nname: wrong\nvalid_systems: [\"*\"]\nexecutable: echo ${{ vars.none }}\nsanity: []\n";
+    sandbox.write("a.check.yaml", &format!("{CHECKS}{wrong}"));
+    let listed = test(&sandbox, &["--list", "--format", "terse"]);
+    assert_eq!(listed.code, Some(2), "{}", listed.stderr);
+    assert!(listed.stdout.contains("pass %n=1") && !listed.stdout.contains("wrong"), "{}{}", listed.stdout, listed.stderr);
+}
+
+#[test]
 fn a_file_with_mistakes_is_no_empty_list() {
     let sandbox = Sandbox::new();
     sandbox.write("a.check.yaml", &CHECKS.replace("executable: echo nothing", "executabel: echo nothing"));

@@ -71,7 +71,9 @@ pub fn tests(default_checks: &str, program: &str) -> ExitCode {
 fn of(parsed: &Parsed, arguments: &Arguments, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let depth = if arguments.list { Depth::Sample } else { Depth::Every };
     let selection = selection::select(&parsed.cli, depth, terminal.live)?;
-    let cases = || selection.cases.iter().map(|case| ((*case.name).clone(), case.place.partition.scheduler.as_name()));
+    // As with `-l`, a check with a mistake is in no list.
+    let sound = || selection.cases.iter().filter(|case| !selection.unsound.contains(&case.check.name));
+    let cases = || sound().map(|case| ((*case.name).clone(), case.place.partition.scheduler.as_name()));
     // For libtest, no tests are not a failure. Files with mistakes are: a tool would take the remaining tests for all of them.
     if arguments.list || (selection.cases.is_empty() && !selection.has_errors()) {
         terminal::guarded(|| libtest::list_or_none(arguments, cases()));
