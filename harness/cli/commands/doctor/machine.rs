@@ -6,7 +6,7 @@ use muster_core::{
     error::chain,
     probe::{Level, Probe, Probed},
 };
-use muster_host::file_limit;
+use muster_host::{file_limit, replace};
 use muster_store::{Location, Reader, StoreError};
 use muster_text::size::Size;
 use rustix::{
@@ -131,10 +131,20 @@ async fn of_database(database: Location) -> Vec<Probed> {
             return vec![if is_wrong { found } else { granted(found, is_newest, muster_store::rights(server).await) }];
         }
     };
-    let of_folder = look(path.parent().unwrap_or(Path::new("/")));
+    let real = replace::regular(&path).unwrap_or_else(|_| path.clone());
+    if let Some(why) = leads_nowhere(&path, &real) {
+        return vec![Probed::error("database", why, Some("choose another with --db".to_owned()))];
+    }
+    let of_folder = look(real.parent().unwrap_or(Path::new("/")));
     let folder = folder("database", &Folder { path: path.clone(), ..of_folder }, "--db");
     let writable = accessat(CWD, &path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from);
     vec![judged(folder, opened, writable)]
+}
+
+/// What is wrong with a link to `real`: the folder of what a link leads to is not made.
+fn leads_nowhere(path: &Path, real: &Path) -> Option<String> {
+    let folder = real.parent().filter(|folder| path.is_symlink() && !folder.is_dir())?;
+    Some(format!("{} is a link to {}: there is no folder {}", path.display(), real.display(), folder.display()))
 }
 
 /// `place`: what is so of where it is. An error there is worse than anything about the database.
@@ -217,6 +227,18 @@ mod tests {
         assert!(about.writable.is_ok() && about.free.is_ok_and(|(bytes, _)| bytes > 0));
         std::fs::write(there.path().join("file"), "").expect("a file");
         assert!(look(&there.path().join("file/b")).writable.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_link_is_judged_by_the_folder_of_its_target() {
+        let there = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| there.path().join(name);
+        std::os::unix::fs::symlink("none/r.db", at("dangling")).expect("a link");
+        std::os::unix::fs::symlink("r.db", at("link")).expect("a link");
+        let said = async |name: &str| line(&of_database(Location::File(at(name))).await[0]);
+        let dangling = said("dangling").await;
+        assert!(dangling.starts_with("error database: ") && dangling.contains("there is no folder "), "{dangling}");
+        assert!(!said("link").await.starts_with("error"), "its target can be made");
     }
 
     #[test]
