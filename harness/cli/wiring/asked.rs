@@ -31,6 +31,10 @@ impl Asked {
     /// None at all: in one sentence, with what is stored.
     pub async fn sessions(&self, selection: &Selection) -> anyhow::Result<Vec<Selected>> {
         let found = self.sessions_or_none(selection, MOST_SESSIONS).await?;
+        // An answer without it would look whole.
+        if let Some((session, why)) = self.reader.unread().first() {
+            bail!("session {session} cannot be read: {why}");
+        }
         if !found.is_empty() {
             return Ok(found);
         }

@@ -28,7 +28,11 @@ use muster_core::{
 use muster_text::{time::Timestamp, words};
 use selected::IN_LIST;
 use sqlx::AssertSqlSafe;
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex as StdMutex},
+    time::Duration,
+};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
@@ -91,6 +95,8 @@ pub struct Reader {
     connection: Mutex<Opened>,
     /// What was sealed is read with them.
     secrets: Secrets,
+    /// Sessions whose rows make no sense, with the reason.
+    unread: StdMutex<BTreeMap<SessionId, String>>,
 }
 
 /// What has changed in a session.
@@ -116,14 +122,14 @@ impl Reader {
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
         let connection = Mutex::new(connect::for_reading(&database).await?);
-        Ok(Self { database, connection, secrets: Secrets::default() })
+        Ok(Self { database, connection, secrets: Secrets::default(), unread: StdMutex::default() })
     }
 
     /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
     pub async fn of_writer(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
         let connection = Mutex::new(connect::for_reading_of_writer(&database).await?);
-        Ok(Self { database, connection, secrets: Secrets::default() })
+        Ok(Self { database, connection, secrets: Secrets::default(), unread: StdMutex::default() })
     }
 
     /// The same, which reads what was stored with these secrets as it was before.

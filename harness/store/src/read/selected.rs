@@ -15,7 +15,10 @@ use muster_core::{
 };
 use muster_text::time::Timestamp;
 use sqlx::AssertSqlSafe;
-use std::{fmt::Write, sync::Arc};
+use std::{
+    fmt::Write,
+    sync::{Arc, PoisonError},
+};
 
 /// A session, as far as questions need it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +38,11 @@ pub struct SelectedCase {
     pub tags: Vec<String>,
     /// `None`: it has no result.
     pub outcome: Option<Outcome>,
+}
+
+fn selected(row: &Row) -> Result<Selected, sqlx::Error> {
+    let (session, _) = decode::session(row)?;
+    Ok(Selected { number: row.try_get("number")?, session, night: row.try_get("night")? })
 }
 
 impl Reader {
@@ -62,7 +70,31 @@ impl Reader {
             (false, nights) => nights,
         };
         let text = sessions_text(nights, range.started, limit);
-        self.selected(&text, None).await
+        self.readable(&text).await
+    }
+
+    /// The sessions that a statement finds. One whose row makes no sense is left out, and named by [`Reader::unread`].
+    async fn readable(&self, text: &str) -> Result<Vec<Selected>, StoreError> {
+        let text: Arc<str> = text.into();
+        let row = |row: &Row| match selected(row) {
+            Ok(selected) => Ok(Ok(selected)),
+            Err(error @ sqlx::Error::ColumnDecode { .. }) => Ok(Err((row.try_get::<String>("id")?, error.to_string()))),
+            Err(error) => Err(error),
+        };
+        let mut found = Vec::new();
+        for one in self.all("sessions", || query(AssertSqlSafe(Arc::clone(&text))), row).await? {
+            match one {
+                Ok(one) => found.push(one),
+                Err((id, why)) => drop(self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(SessionId(id), why)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The sessions that a selection has left out because they cannot be read, each with the reason.
+    pub fn unread(&self) -> Vec<(SessionId, String)> {
+        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.iter().map(|(id, why)| (id.clone(), why.clone())).collect()
     }
 
     /// The night of the newest session that has one.
@@ -111,11 +143,7 @@ impl Reader {
                 None => statement,
             }
         };
-        let row = |row: &Row| {
-            let (session, _) = decode::session(row)?;
-            Ok(Selected { number: row.try_get("number")?, session, night: row.try_get("night")? })
-        };
-        self.all("sessions", statement, row).await
+        self.all("sessions", statement, selected).await
     }
 
     /// Every case that is stored, once, with its tags.

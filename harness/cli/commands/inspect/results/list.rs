@@ -44,6 +44,9 @@ fn list_some(
         if rows.is_empty() {
             asked.are_known(&selection.filters).await?;
         }
+        for (session, why) in asked.reader.unread() {
+            terminal.note(&format!("warning: session {session} cannot be read and is left out: {why}"));
+        }
         let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
         let mut results = asked.reader.outcomes_of(&ids).await?;
         let with_results = |row: SessionRow| {
