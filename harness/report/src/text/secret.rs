@@ -4,6 +4,7 @@
 //! (`DB_PASSWORD=...`, `token: ...`), what an `Authorization` header or an address carries, and the token formats that
 //! are recognised by their prefix. A secret that looks like nothing in particular cannot be found.
 
+use muster_text::secret::is_secret_name;
 use regex::{Captures, Regex};
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -54,31 +55,10 @@ const SETTING_FLAGS: [(&str, Option<char>); 4] =
     [("setvar", Some('S')), ("parameterize", Some('P')), ("job-option", Some('J')), ("session-extras", None)];
 /// Letters of flags without a value, which may stand before them in one word: `-rSn=1`.
 const BARE_LETTERS: [char; 5] = ['r', 'R', 'v', 'q', 'l'];
-/// How the name of a secret ends, without the marks between its words.
-const SECRET_ENDINGS: [&str; 12] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "secrets",
-    "token",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "secretkey",
-    "credential",
-    "credentials",
-];
-
 /// The value of `NAME=VALUE` if the name says that it is a secret, however short it is and whatever it looks like.
 pub fn secret_of(setting: &str) -> Option<&str> {
     let (name, value) = setting.split_once('=')?;
-    let name = name.trim_end_matches('+').to_ascii_lowercase();
-    let last = name.rsplit(['.', '_', '-']).next().unwrap_or_default();
-    let whole = name.replace(['.', '_', '-'], "");
-    let whole = whole.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_secret = ["pw", "pwd"].contains(&last) || SECRET_ENDINGS.iter().any(|end| whole.ends_with(end));
-    (is_secret && !value.is_empty()).then_some(value)
+    (is_secret_name(name.trim_end_matches('+')) && !value.is_empty()).then_some(value)
 }
 
 /// `NAME=VALUE` with `***` for the value of a secret.
