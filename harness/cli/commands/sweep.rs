@@ -65,7 +65,7 @@ pub async fn swept(
     terminal: Terminal,
 ) -> anyhow::Result<Summary> {
     let database = Places::of(cli).database;
-    let reader = match (database.exists(), args.dry_run) {
+    let reader = match (muster_store::exists(&database)?, args.dry_run) {
         (false, _) => None,
         (true, true) => Some(Reader::open(&database).await?),
         (true, false) => Some(database::reader_of_writer(&database).await?),

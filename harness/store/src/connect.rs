@@ -6,6 +6,7 @@ use crate::{
     server,
     sql::Connection,
 };
+use std::path::Path;
 
 /// A database, open for reading.
 #[derive(Debug)]
@@ -40,12 +41,21 @@ pub(crate) async fn for_reading_of_writer(database: &Location) -> Result<Opened,
     }
 }
 
+/// Whether there may be a database to read. Of a server only a connection tells.
+///
+/// # Errors
+/// Whether there is a file is not known: a folder may not be searched, links lead in a circle.
+pub fn exists(database: &Location) -> Result<bool, StoreError> {
+    let found = database.as_file().map_or(Ok(true), Path::try_exists);
+    found.map_err(|cause| StoreError::Open { database: database.clone(), cause: sqlx::Error::Io(cause).into() })
+}
+
 /// Brings the tables of a database up to date, and does nothing else.
 ///
 /// # Errors
 /// [`StoreError::Missing`] if there is none.
 pub async fn migrate(database: &Location) -> Result<(), StoreError> {
-    if !database.exists() {
+    if !exists(database)? {
         return Err(StoreError::Missing { database: database.clone() });
     }
     let (connection, _) = for_writing(database).await?;
@@ -76,5 +86,22 @@ impl Opened {
             (Self::File(_) | Self::Shared(_), _) => {}
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_may_not_be_looked_at_is_not_taken_for_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| Location::File(folder.path().join(name));
+        std::fs::write(folder.path().join("plain"), "").unwrap();
+        std::os::unix::fs::symlink("loop", folder.path().join("loop")).unwrap();
+        assert!(exists(&at("plain")).unwrap() && !exists(&at("none/r.db")).unwrap());
+        for unknown in ["loop", "plain/r.db", &"a".repeat(300)] {
+            assert!(matches!(exists(&at(unknown)), Err(StoreError::Open { .. })), "{unknown}");
+        }
     }
 }

@@ -25,7 +25,7 @@ mod sql;
 mod upkeep;
 mod write;
 
-pub use connect::migrate;
+pub use connect::{exists, migrate};
 pub use error::{SqlError, StoreError};
 pub use location::{Location, Server, masked, state_folder};
 pub use muster_core::result::SessionState;

@@ -47,11 +47,6 @@ impl Location {
         }
     }
 
-    /// Whether there may be a database to read. Of a server only a connection tells.
-    pub fn exists(&self) -> bool {
-        self.as_file().is_none_or(Path::exists)
-    }
-
     /// Whether it contains a password, which other users of a machine can read on a command line.
     pub fn has_password(&self) -> bool {
         match self {

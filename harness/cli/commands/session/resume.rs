@@ -34,7 +34,7 @@ pub enum Resumed {
 /// Finishes the session that `session` would be another run of.
 pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, terminal: Terminal) -> anyhow::Result<Resumed> {
     let database = Places::of(cli).database;
-    if !database.exists() {
+    if !muster_store::exists(&database)? {
         return Ok(Resumed::Nothing);
     }
     let reader = runtime.block_on(database::reader_of_writer(&database))?;

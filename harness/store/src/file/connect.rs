@@ -65,11 +65,11 @@ async fn open(path: &Path, network: Option<&str>) -> Result<(Connection, Vec<Str
 /// Opens for a process that reads what it is about to write to: the tables are brought up to date. `query_only` keeps the
 /// connection from writing anything else.
 pub(crate) async fn for_reading(path: &Path) -> Result<Connection, StoreError> {
-    if !path.exists() {
+    let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
+    if !path.try_exists().map_err(|cause| failed(sqlx::Error::Io(cause)))? {
         return Err(StoreError::Missing { database: path.into() });
     }
     is_file_if_any(path)?;
-    let failed = |cause: sqlx::Error| StoreError::Open { database: path.into(), cause: cause.into() };
     let mut connection = Connection::Sqlite(options(path).connect().await.map_err(failed)?);
     schema::to_newest(&mut connection, &path.into()).await?;
     query("PRAGMA query_only = ON").execute(&mut connection).await.map_err(failed)?;

@@ -48,7 +48,7 @@ impl Upkeep {
     /// [`StoreError::Missing`] if there is none.
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
-        if !database.exists() {
+        if !connect::exists(&database)? {
             return Err(StoreError::Missing { database });
         }
         // What is changed may be about what a session could not write.
