@@ -263,7 +263,7 @@ async fn a_gang_that_can_never_stand_together_is_refused_before_it_exists() {
     assert!(asked(&requests).contains(&"POST pods?fieldValidation=Warn&dryRun=All".to_owned()), "{:?}", asked(&requests));
 }
 
-/// An MPIJob as it is: a launcher and workers, each with a template of its own.
+/// An `MPIJob` as it is: a launcher and workers, each with a template of its own.
 fn launcher_and_workers(workers: u32) -> Object {
     let template = || json!({"metadata": {"labels": {"rfm": "abcdefgh"}}, "spec": containers()});
     let replicas =
