@@ -32,7 +32,8 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 50] = [
+const OTHERS: [&str; 51] = [
+    "scontrol, sinfo or sbatch",
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
     "its files are fetched",
