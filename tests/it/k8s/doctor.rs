@@ -1,6 +1,7 @@
 //! `muster doctor` against an API server of `tests/fake-api`: what it says, its exit code, and how long it waits.
 
 use crate::{
+    common::eventually,
     k8s::preflight::{CHECK, SITE, kubeconfig_of},
     sandbox::{Ended, Sandbox},
     walked::page,
