@@ -79,7 +79,7 @@ pub fn that_change_what_runs(cli: &Cli) -> Vec<String> {
     let rounds = &cli.rounds;
     let set = cli.files.setvar.iter().map(|set| format!("-S {}", masked_setting(set)));
     let parameters = cli.files.parameterize.iter().map(|set| format!("-P {}", masked_setting(set)));
-    let options = rounds.job_option.iter().map(|option| format!("-J {option}"));
+    let options = rounds.job_option.iter().map(|option| format!("-J {}", masked_setting(&option.to_string())));
     set.chain(parameters).chain(options).chain(rounds.skipping()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The command line: ReFrame's letters and meanings, kubectl's habits for the rest.
 //!
-//! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas.
+//! Every long flag is also an environment variable: `--exec-policy` is `MUSTER_EXEC_POLICY`; lists are split at commas, and settings (`-S`, `-P`, `-J`) are one a line.
 
 mod author;
 mod commands;

@@ -91,7 +91,7 @@ pub struct Rounds {
 }
 
 /// Flags that exclude each other. Not `max-cost` and `duration`: a limit of costs is not dropped without a word.
-const EXCLUSIVE: [(&str, &str); 9] = [
+const EXCLUSIVE: [(&str, &str); 10] = [
     ("max-retries", "reruns"),
     ("max-retries", "duration"),
     ("reruns", "duration"),
@@ -101,6 +101,7 @@ const EXCLUSIVE: [(&str, &str); 9] = [
     ("resume", "duration"),
     ("resume", "rehearse"),
     ("restore-session", "rehearse"),
+    ("failed", "rehearse"),
 ];
 
 /// The order of the cases.
@@ -205,7 +206,7 @@ impl Rounds {
             bail!("{resume} finishes an interrupted session of the same cases, or starts one: leave {other} out");
         }
         if self.max_cost.is_some() && self.duration.is_some() {
-            bail!("--max-cost cannot say what --duration costs: give --reruns, which has an end");
+            bail!("--max-cost cannot say what {} costs: give --reruns, which has an end", self.shown("duration"));
         }
         if self.failed && self.restore_session.is_none() {
             bail!("--failed needs an earlier session: say which with --restore-session");

@@ -21,7 +21,7 @@ pub fn is_exceeded(
     let Some(budget) = budget else { return Ok(false) };
     let (total, most_attempts) = most(cases, adjustments, policy)?;
     if let Some(why) = why_refused(budget, &total) {
-        terminal.note(&format!("error: {why}"));
+        terminal.error(&anyhow::anyhow!(why));
         return Ok(true);
     }
     if !total.is_empty() {

@@ -7,15 +7,10 @@
 //!                                    A check value tells another value of the secret from the one that was sealed
 //! ```
 
-use muster_text::{Value, pattern, shell::in_double_quotes};
+pub use muster_text::secret::MASK;
+use muster_text::{Value, pattern, secret::LEAST, shell::in_double_quotes};
 use sha2::{Digest, Sha256};
 use std::{borrow::Cow, collections::BTreeMap};
-
-/// Replaces a secret.
-pub const MASK: &str = "***";
-
-/// Shorter values are words and counts, too: people would not know what they replaced in a sentence.
-const LEAST: usize = 4;
 
 /// Encloses the name of a secret in sealed JSON. JSON has no such character: it is escaped there.
 const SEAL: char = '\u{1}';

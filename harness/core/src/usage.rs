@@ -87,7 +87,7 @@ impl Usage {
         if self.is_empty() { None } else { self.instances.iter().map(InstanceTime::cost).sum() }
     }
 
-    /// Of the same partition.
+    /// Adds what another job of the same partition has used: the currency is the same.
     pub fn add(&mut self, other: Self) {
         if self.is_empty() {
             *self = other;
@@ -101,7 +101,7 @@ impl Usage {
         }
     }
 
-    /// As often.
+    /// The same, so many times.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         for time in &mut self.instances {
@@ -152,7 +152,7 @@ impl Total {
 
     pub fn add(&mut self, usage: &Usage) {
         for time in &usage.instances {
-            self.seconds += time.seconds;
+            self.seconds = self.seconds.saturating_add(time.seconds);
             match time.cost() {
                 Some(cost) => *self.cost.entry(usage.currency.clone()).or_default() += cost,
                 None => drop(self.unpriced.insert(time.kind.clone())),
@@ -161,7 +161,7 @@ impl Total {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        self.seconds += other.seconds;
+        self.seconds = self.seconds.saturating_add(other.seconds);
         for (currency, cost) in &other.cost {
             *self.cost.entry(currency.clone()).or_default() += cost;
         }
@@ -189,7 +189,7 @@ fn hours(seconds: u64) -> f64 {
     seconds as f64 / 3600.0
 }
 
-/// Small ones have more digits.
+/// An amount in digits: four below 1, else two.
 pub fn amount(value: f64) -> String {
     if value == 0.0 || value >= 0.995 { format!("{value:.2}") } else { format!("{value:.4}") }
 }

@@ -186,7 +186,7 @@ impl SqlError {
 
     /// A row of this key is there already.
     pub(crate) fn is_duplicate(&self) -> bool {
-        self.code() == Some(CONSTRAINT) || self.has_state(&["23505"])
+        self.0.as_database_error().is_some_and(DatabaseError::is_unique_violation)
     }
 
     /// The row that was to be changed is not there, or not as it was.

@@ -7,8 +7,8 @@
 //! ```
 //! The plan of a job is committed before its launch and a result before it is announced, so a killed harness leaves
 //! rows, never an unknown pod. Nothing here looks at processes or clocks: the caller says who lives and what time it is.
-//! A database is a file (SQLite) or on a server (PostgreSQL). Statements are written once, in `sql/`; while a server is away, what is
-//! written goes to a spool on this machine (`write/outage/`).
+//! A database is a file (SQLite) or on a server (PostgreSQL). Statements are written once, in `sql/`; while a server is away or a
+//! file stays locked, what is written goes to a spool on this machine (`write/outage/`).
 
 mod alias;
 mod connect;
@@ -16,6 +16,7 @@ pub mod demo;
 mod error;
 mod file;
 mod location;
+mod looked;
 mod read;
 mod reframe;
 mod schema;
@@ -28,10 +29,11 @@ mod write;
 pub use connect::{exists, migrate};
 pub use error::{SqlError, StoreError};
 pub use location::{Location, Server, masked, state_folder};
+pub use looked::Looked;
 pub use muster_core::result::SessionState;
 pub use muster_host::owner::Owner;
 pub use read::changes::Judged;
-pub use read::nights::{Looked, NightProgress, StoredNights};
+pub use read::nights::{NightProgress, StoredNights};
 pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
 pub use read::{
     failures::{Failures, Occurrence},
@@ -40,5 +42,5 @@ pub use read::{
 };
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};
-pub use upkeep::{Alias, Annotation, Going, Keep, Kind, Rebuilt, Upkeep};
+pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Upkeep};
 pub use write::{Describe, Intent, Seen, Store, recover};

@@ -43,7 +43,7 @@ impl AllSeries {
         bytes
     }
 
-    /// `None`: another version has written it, or it is cut.
+    /// `None`: another version has written it, or it is cut within a metric.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut rest = Rest(bytes);
         let [FORM] = rest.next()? else { return None };

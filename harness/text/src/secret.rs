@@ -3,6 +3,12 @@
 use regex::Regex;
 use std::{ops::Range, sync::LazyLock};
 
+/// Replaces a secret.
+pub const MASK: &str = "***";
+
+/// Shorter values are words and counts, too: people would not know what they replaced in a sentence.
+pub const LEAST: usize = 4;
+
 /// How the name of a secret ends, without the marks between its words.
 const ENDINGS: [&str; 12] = [
     "password",
@@ -76,16 +82,46 @@ fn value(text: &str, name: Range<usize>, is_yaml: bool, places: &mut Vec<Range<u
     let until = |end: &[char]| line.find(end).unwrap_or(line.len());
     let end = match line.chars().next() {
         Some(quote @ ('"' | '\'')) => {
-            let end = line[1..].find(quote).map_or(line.len(), |at| at + 1);
-            places.push(start + 1..start + end);
+            places.push(start + 1..start + closing(line, quote));
             return;
         }
-        Some('[') => until(&[']']),
+        Some('[') => {
+            let list = &text[start + 1..];
+            items(&list[..list.find(']').unwrap_or(list.len())], start + 1, places);
+            return;
+        }
         _ if !is_yaml => until(&[' ', '\t', '"', '\'', '&']),
         _ if before.contains(['{', '[']) => until(&[',', '}', ']']),
         _ => line.find(" #").unwrap_or(line.len()),
     };
     places.push(start..start + line[..end].trim_end().len());
+}
+
+/// Where a quoted text ends: at its second quote that is not escaped.
+fn closing(line: &str, quote: char) -> usize {
+    let mut letters = line.char_indices().skip(1).peekable();
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' if quote == '"' => drop(letters.next()),
+            '\'' if quote == '\'' && letters.next_if(|(_, next)| *next == '\'').is_some() => {}
+            letter if letter == quote => return at,
+            _ => {}
+        }
+    }
+    line.len()
+}
+
+/// Each item of a list in brackets, which begins at `from` and may go over several lines.
+fn items(list: &str, from: usize, places: &mut Vec<Range<usize>>) {
+    let mut start = from;
+    for item in list.split_inclusive([',', '\n']) {
+        let marks = |c: char| c.is_whitespace() || c == ',';
+        let (blank, content) = (item.len() - item.trim_start_matches(marks).len(), item.trim_matches(marks));
+        if !content.is_empty() {
+            places.push(start + blank..start + blank + content.len());
+        }
+        start += item.len();
+    }
 }
 
 /// The lines below a key that are its value: `from` is the end of its line.
@@ -132,7 +168,10 @@ mod tests {
             ("env_vars: {API_TOKEN: x, nmae: y}", "env_vars: {API_TOKEN: *, nmae: y}"),
             ("\"api_key\": 'a b' # c", "\"api_key\": '***' # c"),
             ("api_key: hé llo # c", "api_key: ******* # c"),
-            ("token: [one, two]", "token: *********]"),
+            ("token: [one, two]", "token: [***, ***]"),
+            ("token: [\n  hunter22,\n  n\n]", "token: [\n  ********,\n  *\n]"),
+            (r#"token: "ab\"cdefgh" # c"#, r#"token: "**********" # c"#),
+            ("api_key: 'it''sasecret'", "api_key: '**************'"),
             ("a:\n  token:\n    hunter\n  n: 1", "a:\n  token:\n    ******\n  n: 1"),
             ("a:\n  token: |\n    x: 1\n\n    y\n  n: 1", "a:\n  token: |\n    ****\n\n    *\n  n: 1"),
             ("opts: [-S, api_token=hunter, --token hunter]", "opts: [-S, api_token=******* --token ******]"),

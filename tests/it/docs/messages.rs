@@ -37,8 +37,8 @@ const OTHERS: [&str; 51] = [
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
     "its files are fetched",
-    "instances are kept for as long as they have said at their launch",
-    "an inventory does not tell that instances are kept",
+    "the time of kept instances was not extended: that of their launch holds",
+    "it could not be noted that instances are kept: a sweep takes them for running ones",
     "ssh -i … …@…",
     // Mistakes of Muster itself.
     "store the … of …",

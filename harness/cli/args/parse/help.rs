@@ -7,80 +7,40 @@ use clap::{
 };
 use muster_core::job::descriptor::Schedulers;
 
+/// Where checks and systems are.
+const SITE: &[&str] = &["checkpath", "config_file", "system"];
+/// Where reports go.
+const REPORTS: &[&str] = &["report_html", "report_junit", "report_markdown", "report_templates", "perflogdir"];
+
 /// The global flags that mean something to a command: the others are not in its help.
-const OF_COMMANDS: &[(&[&str], &[&str])] = &[
-    (&["init"], &["nocolor"]),
-    (
-        &["doctor"],
-        &[
-            "checkpath",
-            "config_file",
-            "system",
-            "prefix",
-            "stage",
-            "output",
-            "db",
-            "nocolor",
-            "report_html",
-            "report_junit",
-            "report_markdown",
-            "report_templates",
-            "perflogdir",
-        ],
-    ),
-    (&["config"], &["checkpath", "config_file", "system", "prefix", "stage", "output", "db", "file_mode"]),
-    (&["results"], &["db", "file_mode", "nocolor"]),
-    (&["results", "demo"], &["file_mode", "nocolor"]),
-    (&["results", "list"], &["db", "nocolor"]),
-    (&["results", "causes"], &["db", "nocolor"]),
-    (&["results", "compare"], &["db", "nocolor"]),
-    (&["results", "history"], &["db", "nocolor"]),
-    (&["results", "export"], &["db"]),
-    (&["results", "import"], &["checkpath", "config_file", "db", "file_mode"]),
-    (&["results", "suggest-references"], &["db", "file_mode", "nocolor"]),
-    (&["results", "rebuild"], &["checkpath", "config_file", "db", "file_mode", "nocolor"]),
-    (&["results", "annotate"], &["system", "db", "file_mode", "nocolor"]),
-    (
-        &["results", "show"],
-        &[
-            "db",
-            "file_mode",
-            "nocolor",
-            "report_html",
-            "report_junit",
-            "report_markdown",
-            "report_templates",
-            "perflogdir",
-            "failure_stats",
-        ],
-    ),
-    (
-        &["attach"],
-        &[
-            "db",
-            "file_mode",
-            "verbose",
-            "quiet",
-            "nocolor",
-            "report_html",
-            "report_junit",
-            "report_markdown",
-            "report_templates",
-            "perflogdir",
-            "failure_stats",
-        ],
-    ),
-    (&["night"], &["checkpath", "config_file", "system", "db", "nocolor"]),
-    (&["top"], &["db", "nocolor"]),
-    (&["sweep"], &["checkpath", "config_file", "system", "db", "file_mode", "nocolor"]),
-    (&["k8s"], &["checkpath", "config_file", "system"]),
-    (&["ec2"], &["checkpath", "config_file", "system"]),
+const OF_COMMANDS: &[(&[&str], &[&[&str]])] = &[
+    (&["init"], &[&["nocolor"]]),
+    (&["doctor"], &[SITE, REPORTS, &["prefix", "stage", "output", "db", "nocolor"]]),
+    (&["config"], &[SITE, &["prefix", "stage", "output", "db", "file_mode"]]),
+    (&["results"], &[&["db", "file_mode", "nocolor"]]),
+    (&["results", "demo"], &[&["file_mode", "nocolor"]]),
+    (&["results", "list"], &[&["db", "nocolor"]]),
+    (&["results", "causes"], &[&["db", "nocolor"]]),
+    (&["results", "compare"], &[&["db", "nocolor"]]),
+    (&["results", "history"], &[&["db", "nocolor"]]),
+    (&["results", "export"], &[&["db"]]),
+    (&["results", "import"], &[&["checkpath", "config_file", "db", "file_mode"]]),
+    (&["results", "suggest-references"], &[&["db", "file_mode", "nocolor"]]),
+    (&["results", "rebuild"], &[&["checkpath", "config_file", "db", "file_mode", "nocolor"]]),
+    (&["results", "annotate"], &[&["system", "db", "file_mode", "nocolor"]]),
+    (&["results", "show"], &[REPORTS, &["db", "file_mode", "nocolor", "failure_stats"]]),
+    (&["attach"], &[REPORTS, &["db", "file_mode", "verbose", "quiet", "nocolor", "failure_stats"]]),
+    (&["night"], &[SITE, &["db", "nocolor"]]),
+    (&["top"], &[&["db", "nocolor"]]),
+    (&["sweep"], &[SITE, &["db", "file_mode", "nocolor"]]),
+    (&["k8s"], &[SITE]),
+    (&["ec2"], &[SITE]),
     (&["check"], &[]),
-    (&["check", "fmt"], &["checkpath", "nocolor"]),
-    (&["check", "lint"], &["checkpath", "config_file", "nocolor"]),
+    (&["check", "fmt"], &[&["checkpath", "nocolor"]]),
+    (&["check", "lint"], &[&["checkpath", "config_file", "nocolor"]]),
     (&["completions"], &[]),
     (&["man"], &[]),
-    (&["convert"], &["output"]),
+    (&["convert"], &[&["output"]]),
     (&["kernel"], &[]),
 ];
 
@@ -120,7 +80,7 @@ pub fn definition(schedulers: &Schedulers) -> clap::Command {
         below(all, path, &mut |command| {
             let has = |id: &Id| command.get_arguments().any(|arg| arg.get_id() == id);
             let missing: Vec<&Arg> = globals.iter().filter(|arg| !has(arg.get_id())).collect();
-            command.args(missing.into_iter().map(|arg| arg.clone().hide(!kept.contains(&arg.get_id().as_str()))))
+            command.args(missing.into_iter().map(|arg| arg.clone().hide(!kept.concat().contains(&arg.get_id().as_str()))))
         })
     });
     all.mut_args(|arg| {

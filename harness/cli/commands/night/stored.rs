@@ -31,7 +31,7 @@ impl JudgedSystem {
     /// Leaves the metrics of one partition: they were judged together with the others.
     ///
     /// # Errors
-    /// There are none.
+    /// No figure of this partition is stored.
     fn only(&mut self, partition: &str) -> anyhow::Result<()> {
         let names: BTreeSet<&str> = self.system.metrics.iter().map(|metric| metric.name.partition.as_str()).collect();
         if !names.contains(partition) {
@@ -153,7 +153,7 @@ fn notes(system: &System) -> Vec<String> {
     notes
 }
 
-/// So many nights before and after those since which a change may hold, runs of its case are looked for.
+/// Runs of the case are looked for in so many nights before and after those in which the change may have begun.
 const AROUND: i64 = 60;
 
 /// What is recorded of a run of its case before a change and of one after it, and differs. Without such runs: of the sessions.

@@ -145,7 +145,7 @@ fn data(descriptor: &mut Descriptor<'_>) -> Vec<Value> {
             descriptor.say(line, Level::Defect, "a data source needs `src` and `path`".to_owned(), None);
             continue;
         };
-        if sum.is_none() && src.value.starts_with("http") {
+        if sum.is_none() && ["http://", "https://"].iter().any(|scheme| src.value.starts_with(scheme)) {
             let why = "a file of the web is verified before it is used, and the descriptor has no digest of it".to_owned();
             descriptor.say(src.line, Level::Refused, why, Some("add it to `data` with `sha256`, as `sha256sum FILE` prints it"));
             continue;

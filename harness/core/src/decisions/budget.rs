@@ -31,8 +31,10 @@ pub fn why_refused(budget: Budget, total: &Total) -> Option<String> {
     let mut costs = total.cost.iter();
     match (costs.next(), costs.next()) {
         (Some((one, _)), Some((other, _))) => Some(format!("prices are in {one} and {other}, which --max-cost cannot add")),
-        (Some((currency, cost)), None) if *cost > budget.most => {
-            let (cost, most) = (amount(*cost), amount(budget.most));
+        // What sums are off by is no cost.
+        (Some((currency, cost)), None) if *cost > budget.most * (1.0 + 1e-9) => {
+            let (shown, most) = (amount(*cost), amount(budget.most));
+            let cost = if shown == most { cost.to_string() } else { shown };
             Some(format!("this run may cost up to {cost} {currency}, more than --max-cost={most}: {LESS}"))
         }
         _ => None,
@@ -62,17 +64,18 @@ mod tests {
         let said = [
             refused(1.0, UnknownPrice::Refuse, &total("USD", 100)),
             refused(0.99, UnknownPrice::Refuse, &total("USD", 100)),
+            refused(0.999, UnknownPrice::Refuse, &total("USD", 100)),
             refused(9.0, UnknownPrice::Refuse, &unknown),
             refused(9.0, UnknownPrice::Allow, &unknown),
             refused(9.0, UnknownPrice::Allow, &mixed),
             refused(0.0, UnknownPrice::Refuse, &Total::default()),
         ];
-        let less = "select fewer cases, or lower `time_limit`, `keep_failed` or the number of attempts";
         assert_eq!(
             said,
             [
                 "",
-                &format!("this run may cost up to 1.00 USD, more than --max-cost=0.9900: {less}"),
+                &format!("this run may cost up to 1.00 USD, more than --max-cost=0.9900: {LESS}"),
+                &format!("this run may cost up to 1 USD, more than --max-cost=1.00: {LESS}"),
                 "it is not known what an hour of b.large costs: add `price_per_hour` to the site file, or --max-cost-unknown=allow",
                 "",
                 "prices are in EUR and USD, which --max-cost cannot add",

@@ -4,11 +4,17 @@ use crate::query::figures::{FigureSet, Metric, NightNumber};
 use muster_text::words;
 
 words! {
+    /// What an annotation does.
     pub enum RemarkKind {
+        /// Nothing but to be shown.
         Note = "note",
+        /// The nights count for no figure.
         Maintenance = "maintenance",
+        /// The level since a change is the new one.
         Accept = "accept",
+        /// A change was none.
         Dismiss = "dismiss",
+        /// It is shown and does not count.
         Known = "known",
     }
 }

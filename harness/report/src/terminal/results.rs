@@ -3,6 +3,7 @@
 use crate::{
     RenderError,
     counts::{Counts, Results},
+    files::json::written,
     terminal::{
         failure,
         progress::{finished, setup, verdict_line},
@@ -85,8 +86,7 @@ impl<'a> Entry<'a> {
 /// A list of objects.
 pub fn list_as_json(sessions: &[ListedSession<'_>]) -> Result<String, RenderError> {
     let entries: Vec<_> = sessions.iter().map(Entry::of).collect();
-    let text = serde_json::to_string_pretty(&entries).map_err(RenderError::of("write the list of sessions"))?;
-    Ok(text + "\n")
+    written(&entries)
 }
 
 /// A row a session, below the names of columns.

@@ -93,11 +93,11 @@ impl Cleanup<'_> {
         let tag = ("rfm-expires", seconds(until).to_string());
         // Whatever is refused here, the others end.
         if let Err(error) = self.region.cloud.tag(&kept, (tag.0, &tag.1)).await {
-            tracing::warn!(%error, case = self.job.case, "instances are kept for as long as they have said at their launch");
+            tracing::warn!(%error, case = self.job.case, "the time of kept instances was not extended: that of their launch holds");
         }
         let mark = format!("{}{}", self.handle.prefix, objects::KEPT);
         if let Err(error) = objects::note_kept(self.region, &self.handle, &mark).await {
-            tracing::warn!(%error, case = self.job.case, "an inventory does not tell that instances are kept");
+            tracing::warn!(%error, case = self.job.case, "it could not be noted that instances are kept: a sweep takes them for running ones");
         }
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
         let sight = self.end(&is_kept).await?;

@@ -76,7 +76,7 @@ pub(crate) fn places(scope: &Scope) -> (BTreeMap<Place, Spot>, Vec<SchedulerErro
     (places, unknown)
 }
 
-/// `look for what is left in a partition in eu-west-1: the partition has no ..`
+/// `look for what is left of an EC2 partition in eu-west-1: the partition has no ..`
 fn unreadable(options: &Value, mistakes: &[Diagnostic]) -> SchedulerError {
     let region = options.get("region").and_then(Value::as_str).map_or_else(String::new, |region| format!(" in {region}"));
     let why: Vec<&str> = mistakes.iter().map(|mistake| &*mistake.message).collect();

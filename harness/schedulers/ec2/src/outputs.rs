@@ -21,7 +21,7 @@ use std::{
 /// How long an address works by which the harness itself fetches them.
 const FETCHED_WITHIN: Duration = Duration::from_hours(1);
 
-/// What is said of a job before its files are fetched: that its script has ended. `None`: it was, or there are none.
+/// What is said of a job before its files are fetched: that its script has ended. `None`: that was said already, or no files are kept.
 ///
 /// # Errors
 /// Its handle cannot be read.

@@ -135,11 +135,13 @@ fn id(about: &fs::Metadata) -> (u64, u64) {
 
 /// All files below a folder, sorted.
 fn walk(folder: &Path, reading: &Reading) -> Result<Vec<PathBuf>, SchedulerError> {
+    reading.is_at(folder).map_err(|error| unread(folder, error))?;
     let about = fs::metadata(folder).map_err(|error| unread(folder, error))?;
     let (mut files, mut folders) = (Vec::new(), vec![(folder.to_owned(), vec![id(&about)])]);
     let mut count = 0;
     while let Some((within, above)) = folders.pop() {
         let failed = |error| unread(&within, error);
+        reading.is_at(&within).map_err(failed)?;
         for entry in fs::read_dir(&within).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if within == folder && stage_folder::is_ours(&entry.file_name()) {

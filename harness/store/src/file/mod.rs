@@ -9,13 +9,18 @@ use std::{fs, os::unix::fs::FileTypeExt, path::Path};
 /// Refuses what is there and is no file. SQLite would wait for the writer of a pipe, and write over what is on a disk.
 pub(crate) fn is_file_if_any(path: &Path) -> Result<(), StoreError> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
-    let kind = found.file_type();
-    let kind = match () {
-        () if kind.is_file() => return Ok(()),
-        () if kind.is_dir() => "directory",
-        () if kind.is_fifo() => "pipe",
-        () if kind.is_socket() => "socket",
-        () => "device",
+    let found = found.file_type();
+    if found.is_file() {
+        return Ok(());
+    }
+    let kind = if found.is_dir() {
+        "directory"
+    } else if found.is_fifo() {
+        "pipe"
+    } else if found.is_socket() {
+        "socket"
+    } else {
+        "device"
     };
     Err(StoreError::NoFile { path: path.to_owned(), kind })
 }

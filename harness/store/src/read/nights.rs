@@ -3,13 +3,12 @@
 use crate::{
     Reader, StoreError,
     alias::Aliases,
+    looked::{Known, Looked, WINDOW, unpack},
     read::{changes::Judged, decode},
-    series::{AllSeries, Series},
+    series::AllSeries,
     sql::{Row, Statement, query},
 };
-use muster_judge::night::{
-    Annotation, AnnotationKind, Change, LOOKED_AT, Metric, MetricName, Night, Plan, Scope, SegmentKey, System, Value,
-};
+use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, SegmentKey, System};
 use muster_text::{decode::Words, time::Timestamp};
 use sqlx::AssertSqlSafe;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -41,15 +40,13 @@ impl Reader {
     /// The systems that have nights which have begun, by name.
     pub async fn nights(&self, now: Timestamp) -> Result<Vec<StoredNights>, StoreError> {
         const NIGHTS: &str = "SELECT system, min(night) AS first, max(CASE WHEN begins <= $1 THEN night END) AS last,
-            max(CASE WHEN begins > $1 THEN night END) AS future FROM night GROUP BY system ORDER BY system";
+            max(CASE WHEN begins > $1 THEN night END) AS future FROM night GROUP BY system
+            HAVING min(begins) <= $1 ORDER BY system";
         let decode = |row: &Row| {
-            let (last, future) = (optional_night(row, "last")?, optional_night(row, "future")?);
-            let stored = |last| Ok::<_, sqlx::Error>((row.try_get("system")?, night(row, "first")?, last));
-            let begun = last.map(stored).transpose()?;
-            Ok(begun.map(|(system, first, last)| StoredNights { system, first, last, future }))
+            let (first, last, future) = (night(row, "first")?, night(row, "last")?, optional_night(row, "future")?);
+            Ok(StoredNights { system: row.try_get("system")?, first, last, future })
         };
-        let all = self.all("nights", || query(NIGHTS).bind(now.0.saturating_add(CLOCKS_DIFFER)), decode).await?;
-        Ok(all.into_iter().flatten().collect())
+        self.all("nights", || query(NIGHTS).bind(now.0.saturating_add(CLOCKS_DIFFER)), decode).await
     }
 
     /// How far a night of a system has come.
@@ -251,6 +248,13 @@ impl Reader {
         Ok(Aliases::of(aliases))
     }
 
+    /// Gives checks and cases that people have named the names that they have now.
+    pub(super) async fn rename(&self, names: impl Iterator<Item = &mut String>) -> Result<(), StoreError> {
+        let aliases = self.new_names().await?;
+        names.for_each(|name| *name = aliases.canonical(name));
+        Ok(())
+    }
+
     async fn segment_keys(&self) -> Result<HashMap<i64, SegmentKey>, StoreError> {
         let key = |row: &Row| {
             let (unit, check, manifest) = (row.try_get("unit")?, row.try_get("check_hash")?, row.try_get("manifest_hash")?);
@@ -266,132 +270,15 @@ impl Reader {
             WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL ORDER BY id";
         let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
         let mut annotations: Vec<Annotation> = rows.into_iter().flatten().collect();
-        if annotations.iter().any(|annotation| annotation.scope.check.is_some()) {
-            let aliases = self.new_names().await?;
-            for name in annotations.iter_mut().filter_map(|annotation| annotation.scope.check.as_mut()) {
-                *name = aliases.canonical(name);
-            }
-        }
+        self.rename(annotations.iter_mut().filter_map(|annotation| annotation.scope.check.as_mut())).await?;
         Ok(annotations)
     }
-}
-
-/// So many nights have the values that a night looks at, of a metric that is measured in most nights.
-const WINDOW: i32 = 100;
-
-/// Gives metrics the values that were kept for them. Returns the others.
-fn unpack(
-    mut packed: HashMap<i64, Series>,
-    (metrics, known): (&mut [Metric], &mut [Known]),
-    keys: &HashMap<i64, SegmentKey>,
-) -> Vec<i64> {
-    let mut others = Vec::new();
-    for (metric, known) in metrics.iter_mut().zip(known) {
-        let Some(Series { since, values }) = packed.remove(&metric.id) else {
-            others.push(metric.id);
-            continue;
-        };
-        known.since = since;
-        metric.values.reserve(values.len() + 1);
-        for Value { night, value, segment } in values {
-            known.add(metric, keys, (night, value, segment.into()));
-        }
-    }
-    others
 }
 
 /// The statement for the figures of these metrics between two nights.
 fn figures_of(metrics: impl Iterator<Item = i64>) -> String {
     let list = metrics.map(|metric| metric.to_string()).collect::<Vec<_>>().join(", ");
     format!("SELECT metric, night, value, basis FROM night_figure WHERE metric IN ({list}) AND night BETWEEN $1 AND $2")
-}
-
-/// A system as a night looks at it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Looked {
-    pub system: System,
-    /// Of each metric.
-    known: Vec<Known>,
-    /// The first night of the window.
-    start: Night,
-}
-
-/// What is known of a metric.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Known {
-    /// No value is missing since this night.
-    since: Night,
-    /// The numbers of its segments.
-    bases: Vec<i64>,
-}
-
-impl Known {
-    /// Adds a value of a basis to the metric.
-    fn add(&mut self, metric: &mut Metric, keys: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
-        let segment = self.bases.iter().position(|known| *known == basis).unwrap_or_else(|| {
-            self.bases.push(basis);
-            metric.segments.push(keys.get(&basis).cloned().unwrap_or_default());
-            self.bases.len() - 1
-        });
-        metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
-    }
-}
-
-impl Looked {
-    /// Metrics that nobody has measured in the window are none of the system any more.
-    fn drop_unmeasured(&mut self) {
-        let start = self.start;
-        let is_kept = |metric: &Metric| metric.values.iter().any(|value| value.night >= start);
-        let mut kept = self.system.metrics.iter().map(is_kept);
-        self.known.retain(|_| kept.next().unwrap_or_default());
-        self.system.metrics.retain(is_kept);
-    }
-
-    /// For each metric the night since which its values are needed.
-    fn needed(&self, first: Night) -> Vec<Night> {
-        self.system.metrics.iter().map(|metric| needed(metric, &self.system.annotations, self.start, first)).collect()
-    }
-
-    fn drop_unneeded(&mut self, first: Night) {
-        let needed = self.needed(first);
-        for ((metric, known), from) in self.system.metrics.iter_mut().zip(&mut self.known).zip(needed) {
-            if known.since < from {
-                metric.values.retain(|value| value.night >= from);
-                known.since = from;
-            }
-        }
-    }
-
-    /// What it has of nights up to one, for the night after it.
-    pub(crate) fn series(&self, until: Night) -> AllSeries {
-        let of = |(metric, known): (&Metric, &Known)| {
-            let bases: Option<Vec<u32>> = known.bases.iter().map(|basis| u32::try_from(*basis).ok()).collect();
-            let until = metric.values.iter().filter(|value| value.night <= until);
-            let value = |value: &Value| Some(Value { segment: *bases.as_ref()?.get(value.segment as usize)?, ..*value });
-            Some((metric.id, Series { since: known.since, values: until.map(value).collect::<Option<_>>()? }))
-        };
-        let by_metric = self.system.metrics.iter().zip(&self.known).map(of).collect::<Option<_>>();
-        // Nobody has 2^32 bases. Without series all figures are read again.
-        let since = if by_metric.is_some() { self.start } else { Night(i32::MAX) };
-        AllSeries { since, by_metric: by_metric.unwrap_or_default() }
-    }
-}
-
-/// The night since which the values of a metric are needed by a night that looks at the last [`LOOKED_AT`] before it, or before a
-/// change that it compares with. `Night(i32::MIN)`: all, as far as is known.
-fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Night) -> Night {
-    let holds_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
-    let before = holds_back.map_or(first, |since| since.min(first));
-    let is_left_out = |night: Night| {
-        let is_so =
-            |one: &Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night) && one.scope.covers(&metric.name);
-        annotations.iter().any(is_so)
-    };
-    let counts = |value: &&Value| value.night < before && value.value.is_finite() && !is_left_out(value.night);
-    let mut usable: Vec<Night> = metric.values.iter().filter(counts).map(|value| value.night).collect();
-    usable.sort_unstable();
-    let last = usable.len().checked_sub(LOOKED_AT).map(|place| usable[place]);
-    last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
 }
 
 /// Those that have verdicts.

@@ -13,7 +13,9 @@ const REMARKS: &str = "SELECT kind, system, partition, environ, name, variable, 
 
 impl Reader {
     pub async fn remarks(&self) -> Result<Vec<Remark>, StoreError> {
-        self.all("annotations", || query(REMARKS), remark).await
+        let mut remarks = self.all("annotations", || query(REMARKS), remark).await?;
+        self.rename(remarks.iter_mut().filter_map(|remark| remark.name.as_mut())).await?;
+        Ok(remarks)
     }
 }
 

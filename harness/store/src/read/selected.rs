@@ -146,7 +146,7 @@ impl Reader {
         self.all("sessions", statement, selected).await
     }
 
-    /// Every case that is stored, once, with its tags.
+    /// Every case that is stored, with its tags; once for each description that it has had.
     pub async fn known_cases(&self) -> Result<Vec<(CaseName, Vec<String>)>, StoreError> {
         let text =
             r#"SELECT DISTINCT display, check_name, '' AS hash, system, partition, environ, '' AS hidden, about FROM "case""#;

@@ -7,32 +7,14 @@ use crate::{
     sql::{Connection, Row, query},
     write::history,
 };
-use muster_text::{
-    time::{Date, Timestamp},
-    words,
-};
+use muster_core::query::remarks::RemarkKind;
+use muster_text::time::{Date, Timestamp};
 use sqlx::Error;
-
-words! {
-    /// What an annotation does.
-    pub enum Kind {
-        /// Nothing but to be shown.
-        Note = "note",
-        /// The nights count for no figure.
-        Maintenance = "maintenance",
-        /// The level since a change is the new one.
-        Accept = "accept",
-        /// A change was none.
-        Dismiss = "dismiss",
-        /// It is shown and does not count.
-        Known = "known",
-    }
-}
 
 /// What people say of some nights. A scope that is `None` is all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    pub kind: Kind,
+    pub kind: RemarkKind,
     pub system: Option<String>,
     pub partition: Option<String>,
     pub environ: Option<String>,
@@ -116,9 +98,11 @@ impl Upkeep {
     /// The systems whose verdicts depend on an annotation.
     async fn judged_by(&mut self, annotation: &Annotation) -> Result<Vec<String>, StoreError> {
         match (annotation.kind, &annotation.system) {
-            (Kind::Note | Kind::Known, _) => Ok(Vec::new()),
-            (Kind::Maintenance | Kind::Accept | Kind::Dismiss, Some(system)) => Ok(vec![system.clone()]),
-            (Kind::Maintenance | Kind::Accept | Kind::Dismiss, None) => self.names("SELECT DISTINCT system FROM night").await,
+            (RemarkKind::Note | RemarkKind::Known, _) => Ok(Vec::new()),
+            (RemarkKind::Maintenance | RemarkKind::Accept | RemarkKind::Dismiss, Some(system)) => Ok(vec![system.clone()]),
+            (RemarkKind::Maintenance | RemarkKind::Accept | RemarkKind::Dismiss, None) => {
+                self.names("SELECT DISTINCT system FROM night").await
+            }
         }
     }
 

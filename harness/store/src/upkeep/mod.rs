@@ -19,7 +19,7 @@ mod remove;
 mod rename;
 mod verdicts;
 
-pub use annotate::{Annotation, Kind};
+pub use annotate::Annotation;
 pub use going::Going;
 pub use rebuild::Rebuilt;
 pub use remove::Keep;

@@ -1,7 +1,7 @@
 //! Sessions that ended before they are stored: imported ones, and example data.
 
 use crate::{Held, Owner, Store, StoreError};
-use futures_util::{StreamExt, TryStreamExt, future, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use muster_core::{
     night::Night,
     result::{CaseResult, Outcome, Session},
@@ -10,7 +10,7 @@ use muster_text::time::Timestamp;
 use std::collections::HashSet;
 
 /// So many results wait at once: as many as fit into two transactions.
-const AT_ONCE: usize = 512;
+const AT_ONCE: usize = 2 * super::BATCH;
 
 impl Store {
     /// Writes a session of a night with all its results, in the order in which they finished. Its end is that of its last result if
@@ -61,7 +61,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         // Many at once, in their order: each is acknowledged when its transaction is committed.
         let missing = results.iter().filter(|result| is_missing(result)).map(|result| self.finished(&session.id, result));
-        stream::iter(missing).buffered(AT_ONCE).try_for_each(|()| future::ready(Ok(()))).await?;
+        stream::iter(missing).buffered(AT_ONCE).try_collect::<()>().await?;
         let last = results.iter().map(|result| result.times.finished).max();
         let ended: Timestamp = session.ended.or(last).unwrap_or(session.started);
         self.end(&session.id, owner, ended, session.interrupted).await

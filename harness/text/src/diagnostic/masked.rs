@@ -1,15 +1,11 @@
 //! Mistakes without the secrets of the lines where they are.
 
 use super::{Diagnostic, FileId, Sources, Span};
-use crate::secret;
+use crate::secret::{self, LEAST, MASK};
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Range,
 };
-
-/// Shorter secrets are words and counts, too: a sentence keeps them.
-const LEAST: usize = 4;
-const MASK: &str = "***";
 
 /// Stars in the source lines, each in the place of one byte so that columns stay, and a mask in what is said about them.
 pub(super) fn masked(diagnostics: &[Diagnostic], sources: &Sources) -> (Vec<Diagnostic>, Sources) {

@@ -44,9 +44,6 @@ fn list_some(
         if rows.is_empty() {
             asked.are_known(&selection.filters).await?;
         }
-        for (session, why) in asked.reader.unread() {
-            terminal.note(&format!("warning: session {session} cannot be read and is left out: {why}"));
-        }
         let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
         let mut results = asked.reader.outcomes_of(&ids).await?;
         let with_results = |row: SessionRow| {
@@ -100,6 +97,9 @@ async fn selected(
     let ids: Vec<_> = chosen(asked, selection, only).await?.into_iter().map(|one| one.session.id).collect();
     let mut rows = asked.reader.sessions_of(&ids, &owner::is_alive).await?;
     resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
+    for (session, why) in asked.reader.unread() {
+        terminal.note(&format!("warning: session {session} cannot be read and is left out: {why}"));
+    }
     Ok(rows)
 }
 

@@ -47,7 +47,9 @@ impl Policy {
     /// How many attempts there can be of a case with this `on_disruption`. `None`: nobody knows.
     pub fn most_attempts(self, on_disruption: Option<OnDisruption>) -> Option<u32> {
         match self {
-            Self::Retry { max, .. } if on_disruption == Some(OnDisruption::Retry) => Some(1 + max.max(DISRUPTION_RETRIES)),
+            Self::Retry { max, .. } if on_disruption == Some(OnDisruption::Retry) => {
+                Some(max.max(DISRUPTION_RETRIES).saturating_add(1))
+            }
             Self::Retry { max: times, .. } | Self::Rerun { times } => Some(times.saturating_add(1)),
             Self::Until(_) => None,
         }

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 const LISTED: usize = 8;
 
 impl Filters {
-    /// That a filter admits nothing of all cases that are stored, each with its tags.
+    /// Checks that each filter admits a case of those that are stored, each with its tags.
     ///
     /// # Errors
-    /// The first such filter, with the nearest name or those that there are.
+    /// The first filter that admits none, with the nearest name or those that there are.
     pub fn are_known(&self, stored: &[(CaseName, Vec<String>)]) -> Result<(), SpecError> {
         let names = |of: fn(&CaseName) -> &str| -> BTreeSet<&str> { stored.iter().map(|(name, _)| of(name)).collect() };
         let tags: BTreeSet<&str> = stored.iter().flat_map(|(_, tags)| tags).map(String::as_str).collect();

@@ -10,7 +10,7 @@ now() { date +%s; }
 # The new timer replaces the old one. Where it does not, there is a moment without one.
 timer() { shutdown -P "$1" || { shutdown -c && shutdown -P "$1"; }; }
 
-# A boot forgets timers, and runs hooks alone: there is one from the first moment on, and each start sets what is left of the time.
+# A boot forgets the timer and runs only hooks. So the hook is written first, and each start sets the timer to the time that is left.
 [ "$0" = "$root/agent" ] || cp "$0" agent
 hook=${RFM_HOOKS:-/var/lib/cloud/scripts/per-boot}/rfm
 mkdir -p "${hook%/*}" && printf '#!/bin/sh\nexec sh %s/agent\n' "$root" >"$hook" && chmod 755 "$hook"
@@ -70,7 +70,7 @@ link() {
 
 get() { link GET "$1" | request GET '' "$1.part" 'Accept: */*' && mv "$1.part" "$1"; }
 put() { link PUT "$1" | request PUT "$2" answer 'Content-Type: application/octet-stream'; }
-# Instances have the metadata service alone before they know any URL. Its tokens end.
+# Instances have the metadata service alone before they know any URL. Its tokens expire.
 token() {
   printf '%s/latest/api/token\n' "$imds" | request PUT empty token "X-aws-ec2-metadata-token-ttl-seconds: $ttl" &&
     token=$(cat token) renewed=$(($(now) + ttl / 2))
@@ -94,7 +94,7 @@ status() { # STATE EXIT
     [ -s status ] && put status status
 }
 bytes() { wc -c <"$1" | tr -d ' '; }
-# How long the log is. Of one that has shrunk more than can be found, so that it is seen to lack something.
+# The length of the log. If it has shrunk, more than was sent: a reader sees that something is missing.
 size() { echo $(($(bytes log) + (shrank == 1 ? sent + 1 : 0))); }
 
 # Sends what is new. An object is never torn, so the last segment is sent again until it is full. A full disk has no room for a piece.
@@ -125,7 +125,7 @@ tail_to_console() { # EXIT
 }
 
 finish() { # STATE EXIT
-  # What is sent needs room.
+  # Sending needs room on the disk.
   rm -f reserve
   retry 5 push
   pushed=$?
@@ -152,7 +152,8 @@ is_kept() {
   return 1
 }
 send_outputs() {
-  [ "$keeps_files" -eq 1 ] && [ -e marker ] || return 0
+  # Only the first has an address for them.
+  [ "$keeps_files" -eq 1 ] && [ "$rank" -eq 0 ] && [ -e marker ] || return 0
   # The time of the script is over.
   push
   status sending "$code"
@@ -226,7 +227,7 @@ fetch_data() {
 }
 if ! fetch_data; then finish failed 125; fi
 
-# The agent outlives a lack of memory, and what uses it up does not.
+# Where memory runs out, the script is killed and not the agent.
 unprotected() { echo 0 >/proc/self/oom_score_adj || :; } 2>/dev/null
 
 # Several instances log in to each other with a server of their own: the image's is left alone. Each makes one pair of keys, as a
@@ -324,8 +325,8 @@ fi
 # A second between what is there and what the script makes: not every `find` knows smaller times.
 if [ "$keeps_files" -eq 1 ]; then touch marker && sleep 1; fi
 started=$(now)
-# The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. Files that are removed say what has happened, since
-# a full disk takes no new ones.
+# The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. `whole` and
+# `draining` are removed to say what has happened: a full disk takes no new files.
 touch whole draining
 {
   {

@@ -31,7 +31,7 @@ fn pattern(glob: &str) -> String {
                 pattern.push('*');
             }
             letter if letter.is_ascii_alphanumeric() || "/._-".contains(letter) => pattern.push(letter),
-            // How many letters a byte is depends on the instance.
+            // Letters beyond ASCII may be several bytes for its shell.
             _ => pattern.push('*'),
         }
     }

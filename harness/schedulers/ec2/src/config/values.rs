@@ -217,7 +217,7 @@ impl fmt::Display for Bucket {
     }
 }
 
-/// What an hour costs.
+/// Checks what an hour costs. `Prices::of` reads the number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Price;
 

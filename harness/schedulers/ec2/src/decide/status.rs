@@ -3,7 +3,7 @@
 //! ```text
 //! listed -> booted -> [ready, go] -> running -> [sending] -> done | timeout      as the agent says
 //!    |         |______________|_________|__________|
-//!    boot timeout, launch failed        interrupted | lost | ended by somebody | shut down by itself
+//!    boot timeout, launch failed        interrupted | lost | disk full | ended by somebody | shut down by itself
 //! ```
 
 use muster_core::{

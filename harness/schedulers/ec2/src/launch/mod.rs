@@ -55,7 +55,7 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
         region.track(launched)?;
     }
     if !matches!(answer, Ok(Launch::NotNow { .. })) && attempt.parcel.is_some() {
-        objects::forget_bundle(job).await;
+        objects::forget_bundle(region, job).await;
     }
     answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })
 }

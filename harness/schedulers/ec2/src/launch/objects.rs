@@ -18,7 +18,11 @@ use muster_core::{
 };
 use muster_stage::{blocking, sent_files};
 use muster_text::time::{Timestamp, format_duration};
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::Duration,
+};
 
 /// Amazon makes no address that works for longer.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
@@ -62,7 +66,8 @@ pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Times
 const BUNDLE_FILE: &str = "rfm_job.bundle";
 
 /// What was packed is not needed any more.
-pub(super) async fn forget_bundle(job: &Job) {
+pub(super) async fn forget_bundle(region: &Region, job: &Job) {
+    region.forget_bundle(job);
     let path = job.stage.join(BUNDLE_FILE);
     // There is none where it could not be written.
     let _ = blocking(move || std::fs::remove_file(path)).await;
@@ -72,8 +77,9 @@ pub(super) async fn forget_bundle(job: &Job) {
 async fn send_bundle(region: &Region, job: &Job, handle: &Handle) -> Result<String, SchedulerError> {
     let (path, known) = (job.stage.join(BUNDLE_FILE), region.bundle(job));
     let waits = blocking(move || {
-        let bytes = std::fs::read(path).ok().filter(|_| known.is_some())?;
-        known.filter(|known| *known == parcel::digest(&bytes)).map(|digest| (digest, bytes))
+        let known = known?;
+        let bytes = std::fs::read(path).ok()?;
+        (parcel::digest(&bytes) == known).then_some((known, bytes))
     });
     let (digest, bytes) = match waits.await {
         Some(packed) => packed,
@@ -89,15 +95,22 @@ async fn pack(job: &Job, handle: &Handle) -> Result<(String, Vec<u8>), Scheduler
     let env = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
     let variables: Vec<(String, String)> = handle.pass_env.iter().filter_map(env).collect();
     let files = if handle.staging.is_some() { sent_files(job.stage.clone(), MOST_FILES).await? } else { Vec::new() };
-    let (script, path) = (handle.script.clone(), job.stage.join(BUNDLE_FILE));
+    let (script, stage) = (handle.script.clone(), job.stage.clone());
     let packed = blocking(move || {
         let bytes = parcel::bundle(&script, &variables, &files)?;
-        if let Err(error) = muster_host::files::write(&path, &bytes) {
+        if let Err(error) = keep_bundle(&stage, &bytes) {
             tracing::debug!(%error, "a bundle is packed again where there is no capacity");
         }
         Ok((parcel::digest(&bytes), bytes))
     });
-    packed.await.map_err(|error: std::io::Error| SchedulerError::new(Class::Infra, "pack the script", error))
+    packed.await.map_err(|error: io::Error| SchedulerError::new(Class::Infra, "pack the script", error))
+}
+
+/// It may hold secrets of `pass_env`: nobody else reads it, whatever mode a site gives its files.
+fn keep_bundle(stage: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(BUNDLE_FILE).tempfile_in(stage)?;
+    file.write_all(bytes)?;
+    file.persist(stage.join(BUNDLE_FILE)).map(drop).map_err(|error| error.error)
 }
 
 async fn put(region: &Region, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), SchedulerError> {

@@ -154,6 +154,11 @@ impl Region {
         self.bundles.lock().insert(job.id(), digest.to_owned());
     }
 
+    /// What was packed is not needed any more.
+    pub(crate) fn forget_bundle(&self, job: &Job) {
+        self.bundles.lock().remove(&job.id());
+    }
+
     pub(super) fn watched(&self) -> Vec<Arc<Tracked>> {
         self.jobs.lock().values().filter(|job| job.is_watched()).cloned().collect()
     }

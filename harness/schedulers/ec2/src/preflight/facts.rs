@@ -12,6 +12,7 @@ use muster_text::{Value, time::Timestamp};
 use serde_json::json;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    slice,
     time::Duration,
 };
 use tokio::time::timeout;
@@ -195,14 +196,17 @@ async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes) -> Vec<C
     if writes == Writes::Nothing {
         return list.await.err().into_iter().collect();
     }
-    let put = timeout(FIRST, cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec()));
-    let (put, listed) = tokio::join!(put, list);
-    // One that was given up may have been written.
-    let deleted = match put {
-        Ok(Err(_)) => Ok(()),
-        Ok(Ok(())) | Err(_) => timeout(FIRST, cloud.delete(bucket, &[key])).await.unwrap_or(Ok(())),
+    let written = async {
+        let put = timeout(FIRST / 2, cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec())).await;
+        // One that was given up may have been written.
+        let deleted = match put {
+            Ok(Err(_)) => Ok(()),
+            Ok(Ok(())) | Err(_) => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.unwrap_or(Ok(())),
+        };
+        [put.unwrap_or(Ok(())), deleted]
     };
-    [put.unwrap_or(Ok(())), listed, deleted].into_iter().filter_map(Result::err).collect()
+    let ([put, deleted], listed) = tokio::join!(written, list);
+    [put, listed, deleted].into_iter().filter_map(Result::err).collect()
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {

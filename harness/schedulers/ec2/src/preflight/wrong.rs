@@ -234,7 +234,7 @@ impl List {
             Some(None) | None => return,
         };
         if let Block::Never(why) = block(reservation, handle.lifetime, now) {
-            self.say(why, "lower `time_limit`, or take a block that lasts longer");
+            self.say(why, "name another capacity block, or lower `time_limit`");
         }
         let Some(Ok(subnets)) = &facts.subnets else { return };
         let is_elsewhere = |id: &String| subnets.get(id).is_some_and(|subnet| subnet.zone != reservation.zone);

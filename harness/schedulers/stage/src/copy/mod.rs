@@ -163,7 +163,7 @@ impl Copying<'_> {
     }
 }
 
-/// What neither is a file nor a folder.
+/// What is neither a file nor a folder.
 pub(crate) fn special(kind: fs::FileType) -> Option<&'static str> {
     let kinds = [
         (kind.is_fifo(), "a pipe"),

@@ -200,8 +200,10 @@ async fn upsert_node(
 ) -> Result<i64, Error> {
     let insert = query(
         "INSERT INTO node (system, name, uid, class, topology, first_seen, last_seen) VALUES ($1, $2, $3, $4, $5, $6, $6) \
-         ON CONFLICT (system, name, uid) DO UPDATE SET class = excluded.class, topology = excluded.topology, \
-         last_seen = excluded.last_seen RETURNING id",
+         ON CONFLICT (system, name, uid) DO UPDATE SET \
+         class = CASE WHEN node.last_seen > excluded.last_seen THEN node.class ELSE excluded.class END, \
+         topology = CASE WHEN node.last_seen > excluded.last_seen THEN node.topology ELSE excluded.topology END, \
+         last_seen = CASE WHEN node.last_seen > excluded.last_seen THEN node.last_seen ELSE excluded.last_seen END RETURNING id",
     );
     let insert = [system, name, uid, class, topology].into_iter().fold(insert, |insert, text| insert.bind(text.to_owned()));
     insert.bind(at.0).fetch_scalar(connection).await

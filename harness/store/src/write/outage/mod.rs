@@ -93,11 +93,12 @@ impl Outage {
 impl Writer {
     /// Whether the connection is of no use any more.
     pub(super) fn is_lost(&self, error: &SqlError) -> bool {
-        match &self.database {
-            Location::Server(_) => self.outage.is_some() && error.is_away(),
+        let is_away = match &self.database {
+            Location::Server(_) => error.is_away(),
             // It was waited for as long as a session may wait. Who has begun none is told at once.
-            Location::File(_) => self.outage.is_some() && error.is_busy() && !self.sessions.is_empty(),
-        }
+            Location::File(_) => error.is_busy() && !self.sessions.is_empty(),
+        };
+        self.outage.is_some() && is_away
     }
 
     /// Gives the connection up, keeps the messages of the transaction that was not finished, and begins to connect again.
@@ -193,7 +194,7 @@ impl Writer {
         future::pending().await
     }
 
-    /// The server is there again: writes what is in the spool, then what waited.
+    /// The database is there again: writes what is in the spool, then what waited.
     pub(super) async fn go_on(&mut self, connection: Connection) {
         self.connection = Some(connection);
         let replayed = self.replay().await;
@@ -211,7 +212,11 @@ impl Writer {
                     Box::pin(self.commit(&mut held)).await;
                 }
             }
-            Err(error) => self.lose(&error, &mut Vec::new()),
+            Err(error) => {
+                // A file is open again at once, and what is wrong with it, or with the spool, may stay.
+                sleep(PAUSE).await;
+                self.lose(&error, &mut Vec::new());
+            }
         }
     }
 

@@ -30,7 +30,7 @@ impl Writer {
                 Err(error) if error.is_away() => return Err(error),
                 // It keeps nobody from working.
                 Err(error) => {
-                    format!("the spool {} of a process that is gone cannot be read, and stays: {error}", path.display())
+                    format!("the spool {} of a process that is gone is not written, and stays: {error}", path.display())
                 }
             });
         }

@@ -5,9 +5,10 @@ use muster_core::{
     case::SessionId,
     error::chain,
     night::NightRules,
+    query::remarks::RemarkKind,
     result::{CaseResult, LogEnd, Outcome, Session},
 };
-use muster_store::{Alias, Annotation, Going, Keep, Kind, Location, Reader, Store, Upkeep};
+use muster_store::{Alias, Annotation, Going, Keep, Location, Reader, Store, Upkeep};
 use muster_text::time::{Date, Timestamp};
 use std::time::Duration;
 
@@ -342,7 +343,7 @@ async fn an_annotation_is_about_what_is_stored() {
     store.close().await.unwrap();
     let mut upkeep = Upkeep::open(&path).await.unwrap();
     let annotation = Annotation {
-        kind: Kind::Maintenance,
+        kind: RemarkKind::Maintenance,
         system: Some("eidf".into()),
         partition: None,
         environ: None,

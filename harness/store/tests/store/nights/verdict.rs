@@ -3,6 +3,7 @@
 use crate::support::{about, database, execute, measurement, name, owner, result, rows, session};
 use muster_core::{
     night::{FigureRules, NightRules},
+    query::remarks::RemarkKind,
     result::{About, CaseResult, Outcome, Quarantine, Session},
     rules::perf::{Direction, Measurement},
 };
@@ -10,7 +11,7 @@ use muster_judge::{
     night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, SegmentKey, Turn, Value},
     stats::{shift::Shift, trend::Shape},
 };
-use muster_store::{Annotation, Judged, Keep, Kind, NightProgress, Reader, Store, StoredNights, Upkeep};
+use muster_store::{Annotation, Judged, Keep, NightProgress, Reader, Store, StoredNights, Upkeep};
 use muster_text::time::{Date, Timestamp};
 use std::{collections::HashMap, time::Duration};
 
@@ -212,7 +213,7 @@ async fn changes_are_kept_until_history_below_them_is_another() {
 
     // An annotation has the nights from its first one on judged again.
     let maintenance = Annotation {
-        kind: Kind::Maintenance,
+        kind: RemarkKind::Maintenance,
         system: Some(system.to_owned()),
         partition: None,
         environ: None,
@@ -323,6 +324,8 @@ async fn what_was_said_of_a_check_holds_under_its_new_name() {
     let mut upkeep = Upkeep::open(&path).await.unwrap();
     upkeep.rename(("nbody", "gravity"), "me", Timestamp(0)).await.unwrap();
     upkeep.close().await.unwrap();
-    let system = Reader::open(&path).await.unwrap().night_system("eidf", Night(0), Night(30_000)).await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    assert_eq!(reader.remarks().await.unwrap()[0].name.as_deref(), Some("gravity"));
+    let system = reader.night_system("eidf", Night(0), Night(30_000)).await.unwrap();
     assert!(system.annotations[0].scope.covers(&system.metrics[0].name), "{:?}", system.annotations);
 }

@@ -8,10 +8,11 @@ use crate::{
     wiring::database,
 };
 use anyhow::{bail, ensure};
+use muster_core::query::remarks::RemarkKind;
 use muster_host::{account, clock};
 use muster_report::said::{self, Said};
 use muster_session::runtime;
-use muster_store::{Annotation, Kind, Reader};
+use muster_store::{Annotation, Reader};
 use muster_text::time::Date;
 
 pub fn annotate(cli: &Cli, args: &AnnotateArgs, terminal: Terminal) -> anyhow::Result<u8> {
@@ -108,13 +109,13 @@ fn about(annotation: &Annotation) -> Vec<String> {
     scopes.into_iter().filter_map(|(what, name)| Some(format!("{what}{}", name.as_deref()?))).collect()
 }
 
-fn kind(kind: AnnotationKind) -> Kind {
+fn kind(kind: AnnotationKind) -> RemarkKind {
     match kind {
-        AnnotationKind::Note => Kind::Note,
-        AnnotationKind::Maintenance => Kind::Maintenance,
-        AnnotationKind::Accept => Kind::Accept,
-        AnnotationKind::Dismiss => Kind::Dismiss,
-        AnnotationKind::Known => Kind::Known,
+        AnnotationKind::Note => RemarkKind::Note,
+        AnnotationKind::Maintenance => RemarkKind::Maintenance,
+        AnnotationKind::Accept => RemarkKind::Accept,
+        AnnotationKind::Dismiss => RemarkKind::Dismiss,
+        AnnotationKind::Known => RemarkKind::Known,
     }
 }
 

@@ -10,7 +10,10 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{sync::oneshot, time::timeout};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
 
 /// How long a file may take.
 const LIMIT: Duration = PART;
@@ -40,16 +43,14 @@ pub(super) fn named(kubeconfig: &Kubeconfig, context: &str) -> Vec<PathBuf> {
 /// The first that does not answer.
 pub(super) async fn answer(context: &str, paths: Vec<PathBuf>) -> Result<(), ConnectError> {
     let reading: Vec<(PathBuf, oneshot::Receiver<()>)> = paths.into_iter().map(|path| (path.clone(), read(path))).collect();
-    let all = async {
-        for (path, end) in reading {
-            // A thread that could not be started says nothing of the file.
-            if timeout(LIMIT, end).await.is_err() {
-                return Err(path);
-            }
+    let by = Instant::now() + LIMIT;
+    for (path, end) in reading {
+        // A thread that could not be started says nothing of the file.
+        if timeout_at(by, end).await.is_err() {
+            return Err(ConnectError::Unusable { context: context.to_owned(), why: unread(&path) });
         }
-        Ok(())
-    };
-    all.await.map_err(|path: PathBuf| ConnectError::Unusable { context: context.to_owned(), why: unread(&path) })
+    }
+    Ok(())
 }
 
 fn read(path: PathBuf) -> oneshot::Receiver<()> {

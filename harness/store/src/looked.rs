@@ -1,0 +1,117 @@
+//! A system as a night looks at it: which values of a metric are needed, which are known, and what the next night is given.
+
+use crate::series::{AllSeries, Series};
+use muster_judge::night::{Annotation, AnnotationKind, LOOKED_AT, Metric, Night, SegmentKey, System, Value};
+use std::collections::HashMap;
+
+/// So many nights have the values that a night looks at, of a metric that is measured in most nights.
+pub(crate) const WINDOW: i32 = 100;
+
+/// A system as a night looks at it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Looked {
+    pub system: System,
+    /// Of each metric.
+    pub(crate) known: Vec<Known>,
+    /// The first night of the window.
+    pub(crate) start: Night,
+}
+
+/// What is known of a metric.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Known {
+    /// No value is missing since this night.
+    pub(crate) since: Night,
+    /// The numbers of its segments.
+    pub(crate) bases: Vec<i64>,
+}
+
+impl Known {
+    /// Adds a value of a basis to the metric.
+    pub(crate) fn add(&mut self, metric: &mut Metric, keys: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
+        let segment = self.bases.iter().position(|known| *known == basis).unwrap_or_else(|| {
+            self.bases.push(basis);
+            metric.segments.push(keys.get(&basis).cloned().unwrap_or_default());
+            self.bases.len() - 1
+        });
+        metric.values.push(Value { night, value, segment: u32::try_from(segment).unwrap_or_default() });
+    }
+}
+
+impl Looked {
+    /// Metrics that nobody has measured in the window are none of the system any more.
+    pub(crate) fn drop_unmeasured(&mut self) {
+        let start = self.start;
+        let is_kept = |metric: &Metric| metric.values.iter().any(|value| value.night >= start);
+        let mut kept = self.system.metrics.iter().map(is_kept);
+        self.known.retain(|_| kept.next().unwrap_or_default());
+        self.system.metrics.retain(is_kept);
+    }
+
+    /// For each metric the night since which its values are needed.
+    pub(crate) fn needed(&self, first: Night) -> Vec<Night> {
+        self.system.metrics.iter().map(|metric| needed(metric, &self.system.annotations, self.start, first)).collect()
+    }
+
+    pub(crate) fn drop_unneeded(&mut self, first: Night) {
+        let needed = self.needed(first);
+        for ((metric, known), from) in self.system.metrics.iter_mut().zip(&mut self.known).zip(needed) {
+            if known.since < from {
+                metric.values.retain(|value| value.night >= from);
+                known.since = from;
+            }
+        }
+    }
+
+    /// What it has of nights up to one, for the night after it.
+    pub(crate) fn series(&self, until: Night) -> AllSeries {
+        let of = |(metric, known): (&Metric, &Known)| {
+            let bases: Option<Vec<u32>> = known.bases.iter().map(|basis| u32::try_from(*basis).ok()).collect();
+            let until = metric.values.iter().filter(|value| value.night <= until);
+            let value = |value: &Value| Some(Value { segment: *bases.as_ref()?.get(value.segment as usize)?, ..*value });
+            Some((metric.id, Series { since: known.since, values: until.map(value).collect::<Option<_>>()? }))
+        };
+        let by_metric = self.system.metrics.iter().zip(&self.known).map(of).collect::<Option<_>>();
+        // Nobody has 2^32 bases. Without series all figures are read again.
+        let since = if by_metric.is_some() { self.start } else { Night(i32::MAX) };
+        AllSeries { since, by_metric: by_metric.unwrap_or_default() }
+    }
+}
+
+/// The night since which the values of a metric are needed by a night that looks at the last [`LOOKED_AT`] before it, or before a
+/// change that it compares with. `Night(i32::MIN)`: all, as far as is known.
+fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Night) -> Night {
+    let holds_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
+    let before = holds_back.map_or(first, |since| since.min(first));
+    let is_left_out = |night: Night| {
+        let is_so =
+            |one: &Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night) && one.scope.covers(&metric.name);
+        annotations.iter().any(is_so)
+    };
+    let counts = |value: &&Value| value.night < before && value.value.is_finite() && !is_left_out(value.night);
+    let mut usable: Vec<Night> = metric.values.iter().filter(counts).map(|value| value.night).collect();
+    usable.sort_unstable();
+    let last = usable.len().checked_sub(LOOKED_AT).map(|place| usable[place]);
+    last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
+}
+
+/// Gives metrics the values that were kept for them. Returns the others.
+pub(crate) fn unpack(
+    mut packed: HashMap<i64, Series>,
+    (metrics, known): (&mut [Metric], &mut [Known]),
+    keys: &HashMap<i64, SegmentKey>,
+) -> Vec<i64> {
+    let mut others = Vec::new();
+    for (metric, known) in metrics.iter_mut().zip(known) {
+        let Some(Series { since, values }) = packed.remove(&metric.id) else {
+            others.push(metric.id);
+            continue;
+        };
+        known.since = since;
+        metric.values.reserve(values.len() + 1);
+        for Value { night, value, segment } in values {
+            known.add(metric, keys, (night, value, segment.into()));
+        }
+    }
+    others
+}
