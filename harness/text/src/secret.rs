@@ -171,7 +171,7 @@ mod tests {
             ("token: [one, two]", "token: [***, ***]"),
             ("token: [\n  hunter22,\n  n\n]", "token: [\n  ********,\n  *\n]"),
             (r#"token: "ab\"cdefgh" # c"#, r#"token: "**********" # c"#),
-            ("api_key: 'it''sasecret'", "api_key: '**************'"),
+            ("api_key: 'it''sasecret'", "api_key: '************'"),
             ("a:\n  token:\n    hunter\n  n: 1", "a:\n  token:\n    ******\n  n: 1"),
             ("a:\n  token: |\n    x: 1\n\n    y\n  n: 1", "a:\n  token: |\n    ****\n\n    *\n  n: 1"),
             ("opts: [-S, api_token=hunter, --token hunter]", "opts: [-S, api_token=******* --token ******]"),
