@@ -94,6 +94,6 @@ fn a_run_that_may_cost_too_much_launches_nothing() {
     let allowed = muster(&["--system", "aws", "--dry-run", "--max-cost", "100", "--max-cost-unknown=allow"]);
     assert_eq!(allowed.code, Some(0), "{}", allowed.stderr);
     assert_snapshot!(allowed.stderr, @"at most this run uses 2.50 instance-hours, price of c7i.large unknown");
-    let free = muster(&["--system", "local", "-l", "--max-cost", "0"]);
+    let free = muster(&["--system", "local", "--dry-run", "--max-cost", "0"]);
     assert_eq!(free.code, Some(0), "{}", free.stderr);
 }

@@ -64,11 +64,8 @@ pub enum Command {
     #[command(override_usage = "muster completions <SHELL>")]
     Completions {
         /// The shell
-        #[arg(required_unless_present_any = ["names", "list_values"])]
+        #[arg(required_unless_present = "list_values")]
         shell: Option<clap_complete::Shell>,
-        /// What a script of an earlier version asks for.
-        #[arg(long, hide = true)]
-        names: bool,
         /// What a script asks for.
         #[arg(id = "list_values", long = "list", hide = true, value_enum)]
         list: Option<Completed>,

@@ -2,7 +2,7 @@
 
 use crate::args::Cli;
 use anyhow::bail;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Whether a path stands for a standard stream.
 pub fn is_dash(path: &Path) -> bool {
@@ -11,14 +11,10 @@ pub fn is_dash(path: &Path) -> bool {
 
 /// The flags whose file is standard output. What is usually printed there goes to standard error then.
 fn on_stdout(cli: &Cli) -> Vec<&'static str> {
-    let files: [(&'static str, &Option<PathBuf>); 5] = [
-        ("--report-file", &cli.output.report_file),
-        ("--report-html", &cli.reports.report_html),
-        ("--report-junit", &cli.reports.report_junit),
-        ("--report-markdown", &cli.reports.report_markdown),
-        ("--ci-generate", &cli.action.ci_generate),
-    ];
-    files.into_iter().filter(|(_, file)| file.as_deref().is_some_and(is_dash)).map(|(flag, _)| flag).collect()
+    let reports = cli.reports.files().map(|(_, flag, file)| (flag, file));
+    let others = [("--report-file", &cli.output.report_file), ("--ci-generate", &cli.action.ci_generate)];
+    let files = others.into_iter().chain(reports);
+    files.filter(|(_, file)| file.as_deref().is_some_and(is_dash)).map(|(flag, _)| flag).collect()
 }
 
 fn on_stdin(cli: &Cli) -> Vec<&'static str> {

@@ -30,7 +30,8 @@ pub fn settings(command: &clap::Command, path: &str, text: &str, color: bool) ->
     let file: FileId = sources.add(path, text);
     let parsed = yaml::parse(file, text);
     let (mut found, mut mistakes) = (Vec::new(), parsed.diagnostics);
-    for document in parsed.documents.iter().filter(|document| !document.is_null()) {
+    let mut documents = parsed.documents.iter().filter(|document| !document.is_null());
+    if let Some(document) = documents.next() {
         // What cannot be read was reported.
         if !matches!(&*document.kind, Kind::Map(_)) && mistakes.is_empty() {
             let message = format!("settings are a mapping, found {}", document.what());
@@ -45,6 +46,9 @@ pub fn settings(command: &clap::Command, path: &str, text: &str, color: bool) ->
                 Err(mistake) => mistakes.push(mistake),
             }
         }
+    }
+    if let Some(second) = documents.next() {
+        mistakes.push(Diagnostic::error(second.place(), "a file of settings is one document").hint("remove the line `---` before it"));
     }
     if mistakes.is_empty() { Ok(found) } else { Err(diagnostic::render(&mistakes, &sources, color).trim_end().to_owned()) }
 }
@@ -108,7 +112,8 @@ fn words(arg: &Arg, long: &str, value: &Node) -> Result<Vec<OsString>, Diagnosti
         },
         ArgAction::Count => {
             let count: Option<usize> = value.text().and_then(|text| text.parse().ok());
-            let count = count.ok_or_else(|| wrong(format!("`{long}` is a number, found {}", value.what())))?;
+            let found = || value.plain().map_or_else(|| value.what().to_owned(), |text| format!("`{text}`"));
+            let count = count.ok_or_else(|| wrong(format!("`{long}` counts from 0, found {}", found())))?;
             Ok(vec![format!("--{long}").into(); count.min(5)])
         }
         ArgAction::Append => {
@@ -215,7 +220,10 @@ mod tests {
             ("ci-shards: 4", "error: `ci-shards` is an action: a file of settings has none"),
             ("help: true", "error: unknown setting `help`"),
             ("nocolor: maybe", "error: `nocolor` is true or false, found text"),
-            ("verbose: much", "error: `verbose` is a number, found text"),
+            ("verbose: much", "error: `verbose` counts from 0, found `much`"),
+            ("verbose: -1", "error: `verbose` counts from 0, found `-1`"),
+            ("verbose: [1]", "error: `verbose` counts from 0, found a list"),
+            ("tag: a\n---\ntag: b", "error: a file of settings is one document"),
             ("performance-report: true", "error: `performance-report` takes text or a number, found a boolean"),
             ("session-extras: { note: 'a,b' }", "error: `session-extras` takes no value with a comma, which divides its items"),
             ("tag: { a: b }", "error: `tag` takes text or a number, found a mapping"),

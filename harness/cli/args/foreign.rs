@@ -39,8 +39,8 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
 ];
 
-/// The commands that examine the selected cases.
-const FILTERED: [&str; 4] = ["doctor", "k8s role", "ec2 policy", "ec2 setup"];
+/// How the last words of a command's help begin that examines the selected cases.
+const FILTERED: &str = "Filters stand before the command";
 
 /// The same mistake in our words, if the unknown option is one of ReFrame's; with a tip, if it is a filter of ours.
 pub fn explained(command: &Command, mut error: clap::Error) -> clap::Error {
@@ -68,8 +68,19 @@ fn misplaced(command: &Command, error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return None };
     let usage = usage.to_string();
     // The program may have another name.
-    let words = FILTERED.iter().find(|words| is_filter && usage.contains(&format!(" {words} ")))?;
-    Some(format!("filters stand before the command: muster {bare} .. {words}"))
+    let words = filtered(command, "").into_iter().find(|words| is_filter && usage.contains(&format!("{words} ")))?;
+    Some(format!("filters stand before the command: muster {bare} ..{words}"))
+}
+
+/// The words of the commands below that examine the selected cases.
+fn filtered(command: &Command, above: &str) -> Vec<String> {
+    let of_one = |below: &Command| {
+        let words = format!("{above} {}", below.get_name());
+        let is_filtered = below.get_after_help().is_some_and(|text| text.to_string().starts_with(FILTERED));
+        let all = filtered(below, &words);
+        is_filtered.then_some(words).into_iter().chain(all).collect::<Vec<_>>()
+    };
+    command.get_subcommands().flat_map(of_one).collect()
 }
 
 fn unknown(error: &clap::Error) -> Option<&str> {

@@ -27,6 +27,15 @@ pub struct Reports {
 }
 
 impl Reports {
+    /// Those that are one file: what each is, its flag, and where it is wanted.
+    pub fn files(&self) -> [(&'static str, &'static str, &Option<PathBuf>); 3] {
+        [
+            ("the HTML report", "--report-html", &self.report_html),
+            ("the JUnit report", "--report-junit", &self.report_junit),
+            ("the Markdown summary", "--report-markdown", &self.report_markdown),
+        ]
+    }
+
     /// Takes over what `over` asks for: the report of a session that is gone on with may be wanted elsewhere.
     pub fn lay_under(&mut self, over: &Self) {
         let Self { report_html, report_junit, report_markdown, report_templates, perflogdir, failure_stats } = over;

@@ -26,7 +26,7 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
     }
     let files = match (settings_files::read(schedulers), without_files) {
         (Ok(files), _) => files,
-        (Err(mistakes), Ok(parsed)) if parsed.cli.command.as_ref().is_some_and(needs_no_settings) => {
+        (Err(mistakes), Ok(parsed)) if parsed.cli.command.as_ref().is_some_and(|command| needed_by(command) == Needed::Nothing) => {
             return Ok(Parsed { unused_files: Some(chain(&*mistakes)), ..parsed });
         }
         (Err(mistakes), _) => return Err(mistakes),
@@ -35,11 +35,14 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
     let parsed = args::parse(argv, schedulers, beneath)?;
     let Some(name) = &parsed.cli.rounds.mode else { return Ok(parsed) };
     let is_typed = matches!(parsed.origins.get("mode"), Some(Origin::Flag(_)));
-    let command = parsed.cli.command.as_ref().filter(|_| !is_typed);
-    if command.is_some_and(needs_no_settings) {
+    let needed = match &parsed.cli.command {
+        Some(command) if !is_typed => needed_by(command),
+        _ => Needed::Mode,
+    };
+    if needed == Needed::Nothing {
         return Ok(parsed);
     }
-    let is_needed = !command.is_some_and(needs_no_mode);
+    let is_needed = needed == Needed::Mode;
     let site = match site(&parsed.cli) {
         Err(_) if !is_needed => return Ok(parsed),
         site => site?,
@@ -75,19 +78,25 @@ fn site(cli: &Cli) -> anyhow::Result<Site> {
     })?
 }
 
-/// A mode that was set for all commands is used by these if the system has it.
-fn needs_no_mode(command: &Command) -> bool {
-    use Command::{Check, Completions, Convert, Results, Sweep, Top};
-    matches!(command, Results { .. } | Top(_) | Sweep(_) | Convert(_) | Completions { .. })
-        || matches!(command, Check { what: CheckCommand::New(_) })
+/// What a command cannot go without, of the settings that were made for all commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    Nothing,
+    Settings,
+    /// Settings, and the mode that they name.
+    Mode,
 }
 
-/// Without paths `fmt` takes those of the settings, as lists of names do.
-fn needs_no_settings(command: &Command) -> bool {
+fn needed_by(command: &Command) -> Needed {
+    use Command::{Attach, Check, Completions, Config, Convert, Doctor, Ec2, Init, K8s, Kernel, Man, Night, Results, Sweep, Top};
     match command {
-        Command::Init(_) | Command::Man | Command::Completions { shell: Some(_), .. } => true,
-        Command::Check { what: CheckCommand::Fmt(args) } => !args.paths.is_empty(),
-        _ => false,
+        Init(_) | Man | Kernel { .. } | Completions { shell: Some(_), .. } => Needed::Nothing,
+        // Without paths it takes those of the settings, as lists of names do.
+        Check { what: CheckCommand::Fmt(args) } if !args.paths.is_empty() => Needed::Nothing,
+        Results { .. } | Top(_) | Sweep(_) | Convert(_) | Completions { .. } | Check { what: CheckCommand::New(_) } => {
+            Needed::Settings
+        }
+        Doctor(_) | Config { .. } | Night(_) | Attach { .. } | K8s { .. } | Ec2 { .. } | Check { .. } => Needed::Mode,
     }
 }
 

@@ -58,18 +58,19 @@ impl ReportFiles {
     /// Only those that are asked for: for a session of the past, which was `called` in this way.
     pub fn asked_for(cli: &Cli, called: &Cli, session: &Session) -> anyhow::Result<Self> {
         let wanted = &cli.reports;
-        let file = |what, path: &Option<PathBuf>, flag| {
+        let file = |(what, flag, path): (_, _, &Option<PathBuf>)| {
             path.as_deref().map(|path| OutFile::prepare(what, path, flag, &session.id)).transpose()
         };
+        let [html, junit, markdown] = wanted.files().map(file);
         if let Some(folder) = &wanted.perflogdir {
             perflogs::prepare(folder)?;
         }
         Ok(Self {
             json: None,
             has_link: false,
-            junit: file("the JUnit report", &wanted.report_junit, "--report-junit")?,
-            html: file("the HTML report", &wanted.report_html, "--report-html")?,
-            markdown: file("the Markdown summary", &wanted.report_markdown, "--report-markdown")?,
+            junit: junit?,
+            html: html?,
+            markdown: markdown?,
             perflogs: wanted.perflogdir.clone(),
             database: cli.rounds.rehearse.is_none().then(|| Places::of(cli).database),
             templates: templates(wanted.report_templates.as_deref())?,

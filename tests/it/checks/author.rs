@@ -213,7 +213,7 @@ fn behind_a_filter_shells_complete_the_names_of_the_checks_that_are_named() {
     let sandbox = Sandbox::with_check(
         "name: base\nabstract: true\n---\nname: stream\nextends: '#base'\n---\nname: strong-scaling\n---\nname: hpl\n",
     );
-    let names = sandbox.muster(&["completions", "--names", "-c", "check.yaml"]);
+    let names = sandbox.muster(&["completions", "--list", "names", "-c", "check.yaml"]);
     assert_eq!(ok(&names), "stream\nstrong-scaling\nhpl\n");
     let bash = "source <(\"$TESTED\" completions bash)
         ask() { COMP_WORDS=(\"$TESTED\" \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _muster_named; echo \"${COMPREPLY[*]}\"; }

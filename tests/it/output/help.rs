@@ -22,7 +22,7 @@ const FLAGS: [(&str, &str); 8] = [
 
 /// Commands, and how many of the words name them. Not here: `config show` prints every flag, `attach` and `sweep` need a process that was
 /// killed, and `convert` has an `--output` of its own.
-const COMMANDS: [(usize, &[&str]); 22] = [
+const COMMANDS: [(usize, &[&str]); 29] = [
     (1, &["init", "--scheduler", "local", "--site-name", "x"]),
     (1, &["doctor"]),
     (2, &["results", "list"]),
@@ -38,12 +38,19 @@ const COMMANDS: [(usize, &[&str]); 22] = [
     (2, &["results", "alias", "one", "two"]),
     (2, &["results", "delete", "nope"]),
     (2, &["results", "backup", "copy.db"]),
+    (2, &["results", "prune", "--keep", "1d"]),
+    (2, &["results", "annotate", "one", "--from", "2026-11-17", "--reason", "cooling"]),
+    (2, &["results", "demo", "year.db", "--systems", "1", "--nights", "2"]),
     (1, &["night"]),
     (1, &["top", "--json"]),
     (2, &["k8s", "role"]),
     (2, &["ec2", "policy"]),
     (2, &["check", "new", "two"]),
     (2, &["check", "lint"]),
+    (2, &["check", "fmt", "--check"]),
+    (2, &["ec2", "setup", "--print"]),
+    (1, &["completions", "bash"]),
+    (2, &["kernel", "pipe", "--bytes", "4096", "--milliseconds", "1"]),
     (1, &["man"]),
 ];
 

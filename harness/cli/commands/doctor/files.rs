@@ -14,15 +14,10 @@ use std::{
 
 pub fn questions(cli: &Cli) -> Vec<Probe<'static>> {
     let reports = &cli.reports;
-    let written = [
-        ("report file", &cli.output.report_file, "--report-file"),
-        ("JUnit report", &reports.report_junit, "--report-junit"),
-        ("HTML report", &reports.report_html, "--report-html"),
-        ("summary", &reports.report_markdown, "--report-markdown"),
-    ];
-    let written = written.into_iter().filter_map(|(topic, path, flag)| Some((topic, path.clone()?, flag)));
-    let written = written.filter(|(_, path, _)| !is_dash(path));
-    let written = written.map(|(topic, path, flag)| question(topic, path, move |path| written_file(topic, path, flag)));
+    let written = [("report file", "--report-file", &cli.output.report_file)].into_iter().chain(reports.files());
+    let written = written.filter_map(|(what, flag, path)| Some((what.trim_start_matches("the "), flag, path.clone()?)));
+    let written = written.filter(|(_, _, path)| !is_dash(path));
+    let written = written.map(|(topic, flag, path)| question(topic, path, move |path| written_file(topic, path, flag)));
     let perflogs = reports.perflogdir.clone();
     let perflogs = perflogs.map(|path| question("perflogs", path, |path| folder("perflogs", &look(path), "--perflogdir")));
     let own = reports.report_templates.clone().map(|path| question("report templates", path, usable_templates));

@@ -83,12 +83,11 @@ end
 
 /// Prints the script that teaches a shell, or the values that such a script asks for.
 pub fn completions(cli: &Cli, shell: Option<Shell>, list: Option<Completed>, terminal: Terminal) -> anyhow::Result<u8> {
-    // Scripts of earlier versions ask for names, without saying so.
-    let Some(shell) = shell else {
-        let values = values(cli, list.unwrap_or(Completed::Names))?;
+    if let Some(kind) = list {
+        let values = values(cli, kind)?;
         terminal.print(&values.into_iter().map(|value| value + "\n").collect::<String>());
-        return Ok(0);
-    };
+    }
+    let Some(shell) = shell else { return Ok(0) };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut args::definition(&cli.files.schedulers), "muster", &mut script);
     terminal.print(&asking(shell, &String::from_utf8_lossy(&script)));

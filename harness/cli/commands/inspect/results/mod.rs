@@ -1,5 +1,5 @@
-//! `muster results ...`: questions to the store about sessions of the past, and its upkeep. One file a command, its arm below, its
-//! arguments in `args/results/`. What only looks changes nothing in the folder of the database.
+//! `muster results ...`: questions to the store about sessions of the past, and its upkeep. A command has a file, with what undoes it,
+//! an arm below, and its arguments in `args/results/`. What only looks changes nothing in the folder of the database.
 
 mod demo;
 mod list;

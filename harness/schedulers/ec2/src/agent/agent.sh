@@ -1,5 +1,5 @@
 # Muster's agent: runs one script, keeps its log in S3, ends the instance. The variables above are its input.
-# It needs sh, tar, dd, awk, sed, find, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
+# It needs sh, tar, gzip, dd, awk, sed, head, tail, find, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
 set -u
 root=${RFM_ROOT:-/var/lib/muster}
 imds=${RFM_IMDS:-http://169.254.169.254}

@@ -11,7 +11,6 @@ pub(crate) mod fake;
 #[cfg(test)]
 mod tests;
 
-#[allow(unused_imports, reason = "the scheduler that uses it is not there yet")]
 pub(crate) use aws::connect;
 
 pub(crate) use crate::agent::parcel::Method;
@@ -21,7 +20,7 @@ use futures_util::future::BoxFuture;
 use muster_text::{Value, time::Timestamp};
 use std::path::Path;
 
-/// A call. It is sent once more where nothing can have happened twice, but `run_instances` never: what follows from its refusal is
+/// A call. It is sent again where nothing can have happened twice, but `run_instances` never: what follows from its refusal is
 /// decided by `decide::offer`.
 pub(crate) type Call<'a, T> = BoxFuture<'a, Result<T, CloudError>>;
 

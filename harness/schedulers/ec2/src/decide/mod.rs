@@ -6,7 +6,8 @@
 //! block   a capacity block -> whether a job fits into it
 //! log     segments in S3, what the console has -> the log, and how many bytes are missing
 //! ```
-//! Nothing is remembered from one look to the next: another process that looks at the same instances and objects decides the same.
+//! What a decision needs of earlier looks is an argument of it (`Memory`). Another process that looks at the same instances and objects
+//! comes to the same end, later.
 
 pub(crate) mod block;
 pub(crate) mod log;
