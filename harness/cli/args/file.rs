@@ -48,7 +48,9 @@ pub fn settings(command: &clap::Command, path: &str, text: &str, color: bool) ->
         }
     }
     if let Some(second) = documents.next() {
-        mistakes.push(Diagnostic::error(second.place(), "a file of settings is one document").hint("remove the line `---` before it"));
+        mistakes.push(
+            Diagnostic::error(second.place(), "a file of settings is one document").hint("remove the line `---` before it"),
+        );
     }
     if mistakes.is_empty() { Ok(found) } else { Err(diagnostic::render(&mistakes, &sources, color).trim_end().to_owned()) }
 }

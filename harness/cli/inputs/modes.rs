@@ -26,7 +26,9 @@ pub fn parse(argv: &[OsString], schedulers: &Schedulers, env: &dyn Fn(&str) -> O
     }
     let files = match (settings_files::read(schedulers), without_files) {
         (Ok(files), _) => files,
-        (Err(mistakes), Ok(parsed)) if parsed.cli.command.as_ref().is_some_and(|command| needed_by(command) == Needed::Nothing) => {
+        (Err(mistakes), Ok(parsed))
+            if parsed.cli.command.as_ref().is_some_and(|command| needed_by(command) == Needed::Nothing) =>
+        {
             return Ok(Parsed { unused_files: Some(chain(&*mistakes)), ..parsed });
         }
         (Err(mistakes), _) => return Err(mistakes),
