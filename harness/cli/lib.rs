@@ -73,7 +73,7 @@ fn parsed_and_run(argv: &[OsString], schedulers: &Schedulers) -> u8 {
     }
     terminal.log_to_stderr();
     if let Some(name) = args::variable_that_is_no_text(std::env::vars_os()) {
-        terminal.error(&anyhow::anyhow!("{name} is not UTF-8"));
+        terminal.error(&anyhow::anyhow!("the variable {name} is not UTF-8 text"));
         return EXIT_USAGE;
     }
     if let Some(mistakes) = &parsed.unused_files {

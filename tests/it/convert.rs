@@ -80,7 +80,14 @@ fn folders_keep_their_shape_and_files_without_checks_are_reported() {
     );
     let nothing = sandbox.muster(&["convert", "suite/tool.py"]);
     assert!(nothing.stderr.contains("neither tests nor a site configuration of ReFrame"), "{}", nothing.stderr);
-    assert_eq!(sandbox.muster(&["convert", "missing.py"]).code, Some(2));
+    std::fs::write(sandbox.path("latin1.py"), b"# gr\xfcn\n").expect("a file");
+    for (file, why) in [
+        ("missing.py", "No such file or directory (os error 2)"),
+        ("latin1.py", "line 1 is not UTF-8 text; save the file as UTF-8"),
+    ] {
+        let refused = sandbox.muster(&["convert", file]);
+        assert_eq!((refused.code, refused.stderr), (Some(2), format!("error: {file} cannot be read: {why}\n")));
+    }
 }
 
 /// ReFrame in a virtual environment outside of the checkout, as the benchmarks have it; or why there is none.

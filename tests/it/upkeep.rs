@@ -151,7 +151,7 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     let said: Vec<_> = rows.iter().map(|args| refused(&sandbox, args)).collect();
     insta::assert_snapshot!(said.join("\n"), @r"
     error: no check, parameter or case in the results database [FOLDER]/state/muster/results.db is called `sped`: did you mean `speed`?
-    error: ` ` is no name of a check, a parameter or a case
+    error: ` ` is not a name: it is empty, or begins or ends with a space
     error: invalid value '17.11.2026' for '--from <DATE>': `17.11.2026` is not a day: write YEAR-MONTH-DAY, as in 2026-12-31
     error: no check or case in the results database [FOLDER]/state/muster/results.db is called `sped`: did you mean `speed`?
     error: --until 2026-11-16 is before --from 2026-11-17

@@ -104,7 +104,7 @@ impl InitArgs {
         let mut all: Vec<(&str, &str)> = named.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))).collect();
         for option in &self.option {
             let pair = option.split_once('=');
-            all.push(pair.ok_or_else(|| anyhow::anyhow!("--option {option}: write KEY=VALUE"))?);
+            all.push(pair.ok_or_else(|| anyhow::anyhow!("--option {option} has no `=`: write KEY=VALUE"))?);
         }
         Ok(all)
     }

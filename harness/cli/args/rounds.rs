@@ -229,6 +229,6 @@ fn amount(text: &str) -> Result<f64, String> {
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("invalid fact `{text}`: write KEY=VALUE"))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write KEY=VALUE"))?;
     Ok((key.to_owned(), value.to_owned()))
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     args::ConvertArgs,
+    inputs,
     terminal::{self, Terminal, unwritten::Written},
 };
 use anyhow::{Context, bail};
@@ -48,13 +49,13 @@ struct Found {
 fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     let mut files = Vec::new();
     for path in paths {
-        let about = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let about = fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
         if !about.is_dir() {
             files.push(Found { path: path.clone(), within: path.parent().unwrap_or(Path::new("")).to_owned() });
             continue;
         }
         for entry in walkdir::WalkDir::new(path).sort_by_file_name() {
-            let entry = entry.with_context(|| format!("cannot read {}", path.display()))?;
+            let entry = entry.with_context(|| format!("{} cannot be read", path.display()))?;
             if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "py") {
                 files.push(Found { path: entry.into_path(), within: path.clone() });
             }
@@ -70,8 +71,7 @@ fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
 }
 
 fn source(path: &Path) -> anyhow::Result<Source> {
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("{} is not valid UTF-8", path.display()))?;
+    let text = inputs::files::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let has_src = path.parent().is_some_and(|folder| folder.join("src").is_dir());
     Ok(Source { path: path.display().to_string(), text, has_src })
 }
@@ -114,7 +114,7 @@ fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal:
     }
     for (target, output) in targets {
         if let Some(folder) = target.parent() {
-            fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
         }
         replace_shared(&target, ".part", &output.text).or_unwritten("the file", &target)?;
         terminal.print(&format!("{}\n", target.display()));

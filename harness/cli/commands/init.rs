@@ -79,7 +79,7 @@ fn planned<'a>(args: &'a InitArgs, schedulers: &Schedulers) -> anyhow::Result<Ve
             let names: Vec<&str> = planned.iter().map(|partition| partition.scheduler.name).collect();
             let known: Vec<&str> = planned.iter().flat_map(|partition| partition.scheduler.option_names()).collect();
             let hint = did_you_mean(name, known).unwrap_or_else(|| "name another with --scheduler".to_owned());
-            bail!("there is no option `{name}` of {}: {hint}", names.join(" and "));
+            bail!("`{name}` is not an option of {}: {hint}", names.join(" and "));
         }
     }
     for Planned { scheduler, options } in &planned {

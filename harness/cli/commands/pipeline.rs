@@ -29,7 +29,7 @@ pub fn generate(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8
     let options = cli.rounds.job_option.iter().map(|option| ("-J", "MUSTER_JOB_OPTION", option.to_string()));
     if let Some((flag, variable, setting)) = set.chain(options).find(|(.., setting)| secret_of(setting).is_some()) {
         anyhow::bail!(
-            "{flag} {} would be in the pipeline: set it as a variable of the CI system instead ({variable})",
+            "{flag} {} has a secret, which would be in the pipeline: set it as a variable of the CI system instead ({variable})",
             masked_setting(&setting)
         );
     }

@@ -6,7 +6,7 @@ use crate::{
     terminal::Terminal,
     wiring::asked::Asked,
 };
-use anyhow::bail;
+use anyhow::anyhow;
 use muster_core::{
     case::{CaseName, matcher::Matcher},
     query::spec::{Comparison, Filter, Filters, Selection},
@@ -33,7 +33,7 @@ pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow
     })?;
     for (groups, selection) in [(&lhs, comparison.lhs.as_ref()), (&rhs, Some(&comparison.rhs))] {
         if let Some(selection) = selection.filter(|_| groups.is_empty()) {
-            bail!("`{selection}` has no figures");
+            return Err(no_figure(selection));
         }
     }
     terminal.print(&table(cli, &question, &lhs, Some(&rhs), terminal)?);
@@ -49,10 +49,14 @@ pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> any
         stored(&asked, &comparison.rhs, &filters, &question, None).await
     })?;
     if groups.is_empty() {
-        bail!("`{}` has no figures", comparison.rhs);
+        return Err(no_figure(&comparison.rhs));
     }
     terminal.print(&table(cli, &question, &groups, None, terminal)?);
     Ok(0)
+}
+
+fn no_figure(selection: &Selection) -> anyhow::Error {
+    anyhow!("no case in `{selection}` has a figure")
 }
 
 /// `--performance-report=SPEC`: the session that has just ended, beside stored ones.

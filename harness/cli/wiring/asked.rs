@@ -1,6 +1,6 @@
 //! The results database of a question, and against what its selections are read.
 
-use crate::{args::Cli, settings::Places};
+use crate::{args::Cli, settings::Places, wiring::database::nothing_stored};
 use anyhow::bail;
 use jiff::tz::TimeZone;
 use muster_core::{
@@ -39,7 +39,7 @@ impl Asked {
             return Ok(found);
         }
         let Some((first, last)) = self.reader.extent().await? else {
-            bail!("no session is stored in {}", self.reader.database().display())
+            return Err(nothing_stored(&self.reader));
         };
         let day = |at| time::local(at, &self.zone).get(..16).unwrap_or_default().to_owned();
         bail!("no session is in `{selection}`: those that are stored started from {} to {}", day(first), day(last))

@@ -6,7 +6,7 @@ use crate::{
     terminal::Terminal,
     wiring::secrets,
 };
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use muster_host::owner;
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
 use tokio::runtime::Runtime;
@@ -32,5 +32,13 @@ pub async fn session_named(reader: &Reader, session: &str) -> anyhow::Result<Ses
         return Ok(reader.session(session, &owner::is_alive).await?);
     }
     let newest = reader.sessions(1, &owner::is_alive).await?.pop();
-    newest.with_context(|| format!("no session is stored in {}", reader.database().display()))
+    newest.ok_or_else(|| nothing_stored(reader))
+}
+
+/// Why there is nothing to show.
+pub fn nothing_stored(reader: &Reader) -> anyhow::Error {
+    anyhow!(
+        "no session is stored in {}: run checks with `muster -r`, or choose another database with --db",
+        reader.database().display()
+    )
 }

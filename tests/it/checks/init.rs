@@ -103,9 +103,9 @@ fn what_cannot_be_meant_is_refused_with_a_hint() {
     let sandbox = Sandbox::new();
     let refused = |args: &[&str]| refused(&sandbox, args);
     assert_snapshot!(refused(&["--scheduler", "k8"]), @"error: --scheduler k8: there is no such scheduler: did you mean `k8s`?");
-    assert_snapshot!(refused(&["--scheduler", "local", "--context", "x"]), @"error: there is no option `context` of local: name another with --scheduler");
-    assert_snapshot!(refused(&["--scheduler", "slurm", "--option", "acount=x"]), @"error: there is no option `acount` of slurm: did you mean `account`?");
-    assert_snapshot!(refused(&["--option", "partition"]), @"error: --option partition: write KEY=VALUE");
+    assert_snapshot!(refused(&["--scheduler", "local", "--context", "x"]), @"error: `context` is not an option of local: name another with --scheduler");
+    assert_snapshot!(refused(&["--scheduler", "slurm", "--option", "acount=x"]), @"error: `acount` is not an option of slurm: did you mean `account`?");
+    assert_snapshot!(refused(&["--option", "partition"]), @"error: --option partition has no `=`: write KEY=VALUE");
     assert_snapshot!(refused(&["--site-name", "my site"]), @"error: --site-name my site: use letters, digits, `_` and `-`, a letter or digit first");
     assert_snapshot!(refused(&["--scheduler", "k8s", "--option", "labels=a"]), @r#"error: `sched_options.labels`: invalid type: string "a", expected a map"#);
     assert_eq!(fs::read_dir(sandbox.path("")).expect("a folder").count(), 0);

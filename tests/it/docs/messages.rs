@@ -1,8 +1,8 @@
-//! docs/troubleshooting.md against the source: each message of the page is one of the program, and each message of the files below
-//! is on the page.
+//! docs/troubleshooting.md against the source: each message of the page is one of the program, and each message of the files and of
+//! the calls below is on the page.
 
 use crate::walked::page;
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 /// Files whose messages ask the user for something: all of them are on the page.
 const WHOLE: [&str; 23] = [
@@ -92,8 +92,67 @@ const OTHERS: [&str; 51] = [
     ", held by its finalizers …",
 ];
 
-/// The files of the program, with the texts in them.
-fn sources() -> Vec<(String, Vec<String>)> {
+/// Where every message of [`CALLS`] is on the page. What `muster convert` cannot convert has its line and a hint instead.
+const CRATES: [&str; 4] = ["harness/cli/", "harness/session/src/", "harness/host/src/", "harness/convert/src/stored/"];
+
+/// What makes a message, or says in which context an error was found.
+const CALLS: [&str; 15] = [
+    "bail!(",
+    "anyhow!(",
+    "ensure!(",
+    "eprintln!(",
+    "#[error(",
+    ".context(",
+    ".with_context(",
+    ".map_err(",
+    ".ok_or(",
+    ".ok_or_else(",
+    ".note(",
+    ".error(",
+    "Err(",
+    "io::Error::new(",
+    "End::infra(",
+];
+
+/// What a message may begin with.
+const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
+
+/// Texts in those calls that are no messages, or that ask for nothing.
+const OTHERS_OF_CALLS: [&str; 18] = [
+    // Mistakes in files of settings: they have their line, and say what to write.
+    "`~` is the home folder: HOME is not set",
+    "`…` counts from 0, found …",
+    "`…` is an action: a file of settings has none",
+    "`…` takes text or a number, found …",
+    "`…` is true or false, found …",
+    "`…` takes no value with a comma, which divides its items",
+    // Mistakes of Muster itself.
+    "there is no scheduler",
+    "no scheduler follows a scenario",
+    "the date of today",
+    "the system of the metric",
+    "the engine ended without a result for this case",
+    // What was done, or a part of a sentence.
+    "the facts of the night before",
+    "partition … runs on `…`",
+    "; did you mean …?",
+    // What goes on.
+    "… of … nights are written",
+    "wrote …: a check reads its part with `reference: …#CHECK`",
+    "… case(s) are restored, … run",
+    "at most this run uses ……",
+];
+
+/// A file of the program.
+struct Source {
+    path: String,
+    /// All texts in it.
+    texts: Vec<String>,
+    /// Those in [`CALLS`].
+    said: Vec<String>,
+}
+
+fn sources() -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("harness")];
     while let Some(folder) = folders.pop() {
@@ -105,18 +164,23 @@ fn sources() -> Vec<(String, Vec<String>)> {
             } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" && name != "testing.rs" {
                 let path = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("below the root").to_string_lossy().into_owned();
                 let text = page(&path);
-                found.push((path, texts(text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default())));
+                let code = code(text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default());
+                found.push(Source { path, texts: texts(&code), said: said(&code) });
             }
         }
     }
     found
 }
 
-/// The string literals of Rust source, with `…` for what is filled in.
-fn texts(source: &str) -> Vec<String> {
+/// Rust source without comments.
+fn code(source: &str) -> String {
     let code: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    let code = code.join("\n").replace("'\"'", "");
-    let (mut all, mut rest) = (Vec::new(), code.as_str());
+    code.join("\n").replace("'\"'", "")
+}
+
+/// The string literals of code, with `…` for what is filled in.
+fn texts(code: &str) -> Vec<String> {
+    let (mut all, mut rest) = (Vec::new(), code);
     while let Some(at) = rest.find('"') {
         let is_raw = rest[..at].ends_with("r#");
         let (text, after) = literal(&rest[at + 1..], is_raw);
@@ -124,6 +188,31 @@ fn texts(source: &str) -> Vec<String> {
         rest = after;
     }
     all
+}
+
+/// The string literals within [`CALLS`].
+fn said(code: &str) -> Vec<String> {
+    let starts = CALLS.iter().flat_map(|call| code.match_indices(call).map(|(at, call)| at + call.len()));
+    starts.flat_map(|start| texts(&code[start..start + inside(&code[start..])])).collect()
+}
+
+/// How long it is until the bracket before `code` closes.
+fn inside(code: &str) -> usize {
+    let (mut rest, mut depth) = (code, 1);
+    while let Some(at) = rest.find(['(', ')', '"']) {
+        let is_raw = rest[..at].ends_with("r#");
+        let found = rest.as_bytes()[at];
+        rest = if found == b'"' { literal(&rest[at + 1..], is_raw).1 } else { &rest[at + 1..] };
+        match found {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    code.len() - rest.len()
 }
 
 /// A literal from its first character on, and what follows it.
@@ -201,7 +290,7 @@ fn each_message_of_the_page_is_one_of_the_program() {
     let sources = sources();
     let messages = messages(&page("docs/troubleshooting.md"));
     assert!(messages.len() >= 150, "{} messages", messages.len());
-    let is_known = |message: &&String| sources.iter().any(|(_, texts)| texts.iter().any(|text| has(text, message)));
+    let is_known = |message: &&String| sources.iter().any(|source| source.texts.iter().any(|text| has(text, message)));
     let unknown: Vec<&String> = messages.iter().filter(|message| !is_known(message)).collect();
     assert!(unknown.is_empty(), "no message of the program:\n{unknown:#?}");
 }
@@ -212,10 +301,28 @@ fn each_message_of_the_files_that_ask_for_something_is_on_the_page() {
     let sources = sources();
     let mut missing = Vec::new();
     for file in WHOLE {
-        let (_, texts) = sources.iter().find(|(path, _)| path == file).unwrap_or_else(|| panic!("no file {file}"));
-        let sentences = texts.iter().filter(|text| text.split_whitespace().filter(|word| word.len() > 1).count() >= 4);
+        let source = sources.iter().find(|source| source.path == file).unwrap_or_else(|| panic!("no file {file}"));
+        let sentences = source.texts.iter().filter(|text| text.split_whitespace().filter(|word| word.len() > 1).count() >= 4);
         let is_there = |text: &&String| OTHERS.contains(&text.as_str()) || messages.iter().any(|message| has(text, message));
         missing.extend(sentences.filter(|text| !is_there(text)).map(|text| format!("{file}: {text}")));
     }
     assert!(missing.is_empty(), "not on the page:\n{missing:#?}");
+}
+
+#[test]
+fn each_message_of_the_command_line_is_on_the_page() {
+    let messages = messages(&page("docs/troubleshooting.md"));
+    let is_word = |word: &&str| word.matches(|c: char| c.is_ascii_alphabetic()).count() > 1 && !LEVELS.contains(word);
+    let is_other = |text: &str| OTHERS.contains(&text) || OTHERS_OF_CALLS.contains(&text);
+    let is_there = |text: &&String| is_other(text) || messages.iter().any(|message| has(text, message));
+    let (mut found, mut missing) = (BTreeSet::new(), Vec::new());
+    for source in sources().iter().filter(|source| CRATES.iter().any(|folder| source.path.starts_with(folder))) {
+        let sentences = source.said.iter().filter(|text| text.split_whitespace().filter(is_word).count() >= 3);
+        found.extend(sentences.clone().cloned());
+        missing.extend(sentences.filter(|text| !is_there(text)).map(|text| format!("{}: {text}", source.path)));
+    }
+    assert!(missing.is_empty(), "not on the page:\n{missing:#?}");
+    assert!(found.len() > 180, "{} messages", found.len());
+    let unused: Vec<&&str> = OTHERS_OF_CALLS.iter().filter(|text| !found.contains(**text)).collect();
+    assert!(unused.is_empty(), "no text of a call:\n{unused:#?}");
 }

@@ -162,8 +162,7 @@ fn a_pipeline_keeps_options_of_the_scheduler_but_never_a_secret() {
     let text = sandbox.read("ci.yml");
     assert!(text.contains("-J node=vm --skip-performance-check"), "{text}");
     let refused = generate(&["-J", "x.password=hunter2"]);
-    let sentence =
-        "error: -J x.password=*** would be in the pipeline: set it as a variable of the CI system instead (MUSTER_JOB_OPTION)\n";
+    let sentence = "error: -J x.password=*** has a secret, which would be in the pipeline: set it as a variable of the CI system instead (MUSTER_JOB_OPTION)\n";
     assert_eq!((refused.code, refused.stderr.as_str()), (Some(2), sentence));
 }
 

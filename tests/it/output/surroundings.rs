@@ -203,7 +203,7 @@ fn a_variable_that_is_no_text_is_refused() {
     let sandbox = Sandbox::new();
     let value = std::ffi::OsStr::from_bytes(b"zz\xe9");
     let ended = sandbox.ended(&sandbox.command(&["-l"]).env("MUSTER_NAME", value).output().expect("the binary runs"));
-    assert_eq!((ended.code, &*ended.stderr), (Some(2), "error: MUSTER_NAME is not UTF-8\n"));
+    assert_eq!((ended.code, &*ended.stderr), (Some(2), "error: the variable MUSTER_NAME is not UTF-8 text\n"));
 }
 
 #[test]

@@ -12,6 +12,21 @@ fn a_year() -> Sandbox {
     sandbox
 }
 
+#[test]
+fn example_data_is_never_written_over_a_file_or_without_its_truth() {
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("year.truth.csv")).expect("a folder");
+    let make = || sandbox.muster(&["results", "demo", "year.db", "--systems", "1", "--nights", "1"]);
+    let unwritten = make();
+    assert_eq!(unwritten.code, Some(3), "{}", unwritten.stderr);
+    assert!(unwritten.stderr.contains("the file year.truth.csv could not be written: Is a directory"), "{}", unwritten.stderr);
+    let refused = make();
+    assert_eq!(
+        (refused.code, &*refused.stderr),
+        (Some(2), "error: year.db is there already: example data goes to a file of its own\n")
+    );
+}
+
 /// The systems of `muster night --format json` with these arguments.
 fn night(sandbox: &Sandbox, database: &str, args: &[&str]) -> Vec<Value> {
     let ended = sandbox.muster(&[&["night", "--format", "json", "--db", database], args].concat());

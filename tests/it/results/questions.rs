@@ -119,8 +119,10 @@ fn references_are_suggested_from_what_passed() {
     assert!(run.stdout.contains("(r:910, l:904.54)"), "{}", run.stdout);
     sandbox.write("mine.yaml", "triad: {}\n");
     let refused = asked(&sandbox, &[&["suggest-references", "--write", "mine.yaml"], &period[..]].concat(), 2);
-    assert_eq!(refused, "error: mine.yaml exists and was not written by this command: choose another file\n");
+    assert_eq!(refused, "error: mine.yaml is there already, and was not written by this command: choose another file\n");
     assert_eq!(sandbox.read("mine.yaml"), "triad: {}\n");
+    let unwritten = asked(&sandbox, &[&["suggest-references", "triad", "--write", "no/refs.yaml"], &period[..]].concat(), 3);
+    assert_eq!(unwritten, "error: the file no/refs.yaml could not be written: No such file or directory (os error 2)\n");
 }
 
 #[test]

@@ -182,7 +182,7 @@ fn typed_in<'c>(command: &'c clap::Command, mode: Mode<'_>) -> Result<Vec<&'c st
     let matches = command.clone().try_get_matches_from(std::iter::once(&program).chain(mode.words)).map_err(|error| {
         let text = error.to_string();
         let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
-        command.clone().error(clap::error::ErrorKind::InvalidValue, format!("the mode {}: {first}", mode.name))
+        command.clone().error(clap::error::ErrorKind::InvalidValue, format!("the mode `{}`: {first}", mode.name))
     })?;
     if let Some(name) = matches.subcommand_name() {
         return Err(refuse(&format!("the command {name}")));
@@ -332,7 +332,7 @@ mod tests {
         error: the mode `nightly` contains --system: a mode has options, but no action, --mode, --system or --config-file
         error: the mode `nightly` contains --mode: a mode has options, but no action, --mode, --system or --config-file
         error: the mode `nightly` contains the command sweep: a mode has options, but no action, --mode, --system or --config-file
-        error: the mode nightly: unexpected argument '--no-such-flag' found
+        error: the mode `nightly`: unexpected argument '--no-such-flag' found
         ");
     }
 

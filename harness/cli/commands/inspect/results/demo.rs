@@ -1,6 +1,9 @@
 //! `muster results demo`: a year of an invented site, so that every question can be tried.
 
-use crate::{args::DemoArgs, terminal::Terminal};
+use crate::{
+    args::DemoArgs,
+    terminal::{Terminal, unwritten::Written},
+};
 use anyhow::{Context, ensure};
 use muster_host::{clock, owner};
 use muster_judge::sample::year::{Year, YearSpec};
@@ -11,7 +14,7 @@ use std::fs;
 
 pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let file = &args.file;
-    ensure!(!file.exists(), "{} exists: example data goes to a file of its own", file.display());
+    ensure!(!file.exists(), "{} is there already: example data goes to a file of its own", file.display());
     // The last night is that of yesterday, so that periods such as now-1w have something in them.
     let today = i32::try_from(Date::of(clock::now()).days()).context("the date of today")?;
     let nights = i32::try_from(args.nights).context("--nights")?;
@@ -29,7 +32,7 @@ pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
         anyhow::Ok(written?)
     })?;
     let truth = file.with_extension("truth.csv");
-    fs::write(&truth, demo::truth(&year)).with_context(|| format!("{}", truth.display()))?;
+    fs::write(&truth, demo::truth(&year)).or_unwritten("the file", &truth)?;
     let shown = file.display();
     terminal.print(&format!(
         "{} sessions with {} attempts and {} figures are in {shown}; {} says what really happened\n\nTry:\n  muster night --db {shown}\n  \

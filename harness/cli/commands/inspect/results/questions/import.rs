@@ -39,7 +39,7 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
     let runtime = runtime::build()?;
     // Every file is read before anything is stored.
     for path in &args.files {
-        runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("read {}", path.display()))?;
+        runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("{} cannot be read", path.display()))?;
     }
     let sites = files::sound_sites(&cli.files, terminal.color)?;
     let default = NightRules::default();
@@ -99,13 +99,13 @@ async fn is_half(reader: &Reader, row: &SessionRow) -> Result<bool, StoreError> 
 
 /// Hands out every session of a file, one at a time: all of them may not fit into memory.
 async fn each(path: &Path, mut found: impl AsyncFnMut(Session, Vec<CaseResult>) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let mut file = host_files::open_regular(path).with_context(|| format!("open {}", path.display()))?;
+    let mut file = host_files::open_regular(path)?;
     let mut head = [0; SQLITE.len()];
     if file.read_exact(&mut head).is_ok() && head == *SQLITE {
         let mut database = ReframeDatabase::open(path).await?;
         for session in database.sessions().await? {
             let text = database.report(&session).await?;
-            let document: Value = serde_json::from_str(&text).with_context(|| format!("the report of session {session}"))?;
+            let document: Value = serde_json::from_str(&text).with_context(|| format!("session {session}"))?;
             drop(text);
             let read = stored::read(&document).with_context(|| format!("session {session}"))?;
             drop(document);

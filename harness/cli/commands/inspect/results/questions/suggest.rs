@@ -4,7 +4,7 @@ use super::{are_placed, filters};
 use crate::{
     args::{Cli, SuggestArgs},
     inputs,
-    terminal::Terminal,
+    terminal::{Terminal, unwritten::Written},
     wiring::asked::Asked,
 };
 use anyhow::{Context, ensure};
@@ -48,7 +48,7 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     })?;
     let settings = SuggestSettings { lower: args.lower, upper: args.upper, min_runs: args.min_runs };
     let suggestions = suggestions(&set, &parameters, settings);
-    ensure!(!suggestions.is_empty(), "`{selection}` has no figure of a case that passed");
+    ensure!(!suggestions.is_empty(), "no case in `{selection}` that passed has a figure");
     let basis = Basis { period: selection.to_string(), lower: args.lower, upper: args.upper };
     let yaml = suggested::yaml(&suggestions, &basis);
     terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
@@ -56,7 +56,7 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     match &args.write {
         None => terminal.print(&yaml),
         Some(path) => {
-            files::write(path, &yaml).with_context(|| format!("write {}", path.display()))?;
+            files::write(path, &yaml).or_unwritten("the file", path)?;
             terminal.note(&format!(
                 "wrote {}: a check reads its part with `reference: {}#CHECK`",
                 path.display(),
@@ -69,12 +69,16 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
 
 /// A file of suggestions may be written again, no other one.
 fn may_write(path: &Path) -> anyhow::Result<()> {
-    replace::regular(path).with_context(|| format!("write {}", path.display()))?;
+    replace::regular(path).with_context(|| format!("{} cannot be written", path.display()))?;
     match inputs::files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).with_context(|| format!("read {}", path.display())),
+        Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
         Ok(text) => {
-            ensure!(text.starts_with(HEAD), "{} exists and was not written by this command: choose another file", path.display());
+            ensure!(
+                text.starts_with(HEAD),
+                "{} is there already, and was not written by this command: choose another file",
+                path.display()
+            );
             Ok(())
         }
     }

@@ -138,7 +138,7 @@ pub fn alias(cli: &Cli, args: &AliasArgs, terminal: Terminal) -> anyhow::Result<
 fn rename(cli: &Cli, (old, new): (&str, &str), terminal: Terminal) -> anyhow::Result<u8> {
     for name in [old, new] {
         if name.trim() != name || name.is_empty() {
-            bail!("`{name}` is no name of a check, a parameter or a case");
+            bail!("`{name}` is not a name: it is empty, or begins or ends with a space");
         }
     }
     let cases = with(cli, async |upkeep| Ok(upkeep.rename((old, new), &account::this_user(), clock::now()).await?))?;
