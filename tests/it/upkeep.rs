@@ -123,6 +123,30 @@ fn what_is_stored_is_rebuilt_renamed_annotated_copied_and_removed() {
 }
 
 #[test]
+fn an_annotation_takes_the_names_that_other_commands_print() {
+    let sandbox = session();
+    let environ = rows(&sandbox, "SELECT DISTINCT environ FROM subject").concat();
+    let named = format!("speed %n=1 @here:local+{environ}");
+    let from = ["--from", "2026-11-17", "--reason", "why"];
+    done(&sandbox, &[&["annotate", &named], &from[..]].concat());
+    done(&sandbox, &[&["annotate", "speed", "--system", "here:local", "--partition", "local"], &from[..]].concat());
+    let scopes = "SELECT name || ' ' || system || ' ' || partition || ' ' || coalesce(environ, 'any') FROM annotation";
+    assert_eq!(rows(&sandbox, scopes), [format!("speed %n=1 here local {environ}"), "speed here local any".to_owned()]);
+    let wrong = [
+        ["--system", "there", "--kind", "note"],
+        ["--system", "here:gpu", "--kind", "note"],
+        ["--system", "here:local", "--partition", "gpu"],
+    ];
+    let said = wrong.map(|wrong| refused(&sandbox, &[&["annotate", "speed @here:local"], &wrong[..], &from[..]].concat()));
+    insta::assert_snapshot!(said.join("\n"), @"
+    error: `here` and `there` are two systems: an annotation is about one, or about all
+    error: `local` and `gpu` are two partitions: an annotation is about one, or about all
+    error: `gpu` and `local` are two partitions: an annotation is about one, or about all
+    ");
+    assert_eq!(rows(&sandbox, "SELECT CAST(count(*) AS TEXT) FROM annotation"), ["2"]);
+}
+
+#[test]
 fn bad_input_is_one_sentence_and_changes_nothing() {
     let sandbox = session();
     sandbox.write("notes.txt", "mine");

@@ -58,8 +58,9 @@ impl Asked {
 
     /// The same, and none if there is none; at most so many.
     pub async fn sessions_or_none(&self, selection: &Selection, limit: u32) -> anyhow::Result<Vec<Selected>> {
-        let range = selection.range(|period| period.at(clock::now(), &self.zone))?;
-        let found = self.reader.select(&range, limit).await?;
+        let now = clock::now();
+        let range = selection.range(|period| period.at(now, &self.zone))?;
+        let found = self.reader.select(&range, now, limit).await?;
         if selection.condition.is_none() {
             return Ok(found);
         }

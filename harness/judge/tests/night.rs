@@ -323,6 +323,39 @@ fn what_cannot_be_judged_is_said() {
 }
 
 #[test]
+fn a_variable_that_its_case_no_longer_measures_is_missed_for_a_week() {
+    let values = |nights: std::ops::Range<i32>| nights.map(|night| (night, 100.0));
+    let of = |id, case: &str, nights| {
+        let mut metric = Metric { plan: Plan::Run, ..metric(id, values(nights)) };
+        metric.name.case = case.to_owned();
+        metric
+    };
+    // `renamed` has another variable since night 50; `broken` has measured nothing since then, `old` nothing else.
+    let metrics = vec![
+        of(0, "renamed", 0..50),
+        of(1, "renamed", 50..90),
+        of(2, "broken", 0..50),
+        of(3, "broken", 0..50),
+        of(4, "old", 0..50),
+        of(5, "other", 0..90),
+    ];
+    let system = System { metrics, ..System::default() };
+    let at = |night| {
+        let judged = judge(&system, Night(night), &Settings::default());
+        let missed = judged
+            .verdicts
+            .iter()
+            .map(|verdict| (verdict.word == Word::NotMeasured && verdict.is_counted, verdict.gone_since.is_some()));
+        (missed.take(5).collect::<Vec<_>>(), judged.coverage.planned)
+    };
+    let (missed, gone, no) = ((true, false), (false, true), (false, false));
+    assert_eq!(at(49), (vec![no, missed, no, no, no], 6));
+    assert_eq!(at(56), (vec![missed, no, missed, missed, missed], 6));
+    assert_eq!(at(57), (vec![gone, no, missed, missed, missed], 5));
+    assert_eq!(at(89), (vec![gone, no, missed, missed, missed], 5));
+}
+
+#[test]
 fn no_value_is_taken_for_another_kind_of_number() {
     // Zero, negative numbers and infinities neither panic nor raise alarms.
     for value in [0.0, -5.0, f64::INFINITY, f64::NAN] {

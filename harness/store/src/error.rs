@@ -141,6 +141,7 @@ const LOCKED: &str = ": another process, perhaps a stopped one, is writing to it
 // States of PostgreSQL, or their first letters (postgresql.org/docs/current/errcodes-appendix.html).
 /// Two transactions wait for each other, or change the same rows: one of them is rolled back, and may be tried again.
 const COLLISION: [&str; 3] = ["40001", "40P01", "55P03"];
+const OUT_OF_TIME: [&str; 2] = ["55P03", "57014"];
 /// Integrity, data, a limit.
 const ABOUT_A_ROW: [&str; 3] = ["23", "22", "54"];
 /// The server ends, starts, is a copy that takes no writes yet, has no connection left, or has given this one up.
@@ -161,6 +162,11 @@ impl SqlError {
 
     pub(crate) fn is_busy(&self) -> bool {
         self.code() == Some(BUSY) || self.has_state(&COLLISION)
+    }
+
+    /// A lock was not free in time, or what was asked took too long.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.has_state(&OUT_OF_TIME)
     }
 
     /// There is no room on the disk.

@@ -42,5 +42,5 @@ pub use read::{
 };
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};
-pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Upkeep};
+pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Space, Upkeep};
 pub use write::{Describe, Intent, Seen, Store, recover};

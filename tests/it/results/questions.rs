@@ -189,3 +189,45 @@ fn of_several_nights_a_cause_is_dated_by_the_night_in_which_it_was_seen_last() {
     assert!(causes.starts_with("Nights of 2026-11-10 to 2026-11-24 on eidf: 1 of 1 case failed"), "{causes}");
     assert!(causes.contains("first bad night 2026-11-20, last good night 2026-11-19"), "{causes}");
 }
+
+#[test]
+fn a_session_that_is_dated_in_the_future_is_not_last_night() {
+    let sandbox = forty_nights();
+    let sides = ["compare", "2026-11-01", "last-night"];
+    let (before, compared) = (asked(&sandbox, &["causes"], 0), asked(&sandbox, &sides, 0));
+    let future = "INSERT INTO session (number, id, started, ended, command, system, user_name, host, workdir, version, num_cases,
+            interrupted, owner_host, owner_pid, owner_start_time, owner_boot_id, extras, night)
+        SELECT 100, '20990101-220000-abcdefgh', 47117 * 86400000000, 47117 * 86400000000 + 1, command, system, user_name, host, workdir,
+            version, 1, 0, owner_host, owner_pid, owner_start_time, owner_boot_id, extras, 47117 FROM session WHERE number = 1;
+        INSERT INTO night (system, night, begins, ends, time_zone, state)
+        VALUES ('eidf', 47117, 47117 * 86400000000, 47118 * 86400000000, 'UTC', 'ended');";
+    muster_test_database::create(&sandbox.path("r.db"), future).expect("a session of 2099");
+    let note = "note: a session is dated 2099-01-01, in the future, and is not looked at: is the clock of its machine right?\n";
+    assert_eq!(asked(&sandbox, &["causes"], 0), format!("{before}{note}"));
+    assert_eq!(asked(&sandbox, &sides, 0), compared);
+}
+
+#[test]
+fn two_checks_in_the_first_bad_night_are_both_said_whichever_is_written_first() {
+    let lines = [("bbbb", "cccc"), ("cccc", "bbbb")].map(|(first, second)| {
+        let sandbox = forty_nights();
+        let two = format!(
+            r#"UPDATE "case" SET about = json_set(about, '$.check_hash', 'aaaa') WHERE check_name = 'smoke' AND session < 36;
+            UPDATE "case" SET about = json_set(about, '$.check_hash', '{first}') WHERE check_name = 'smoke' AND session >= 36;
+            INSERT INTO session (number, id, started, ended, command, system, user_name, host, workdir, version, num_cases, interrupted,
+                owner_host, owner_pid, owner_start_time, owner_boot_id, extras, night)
+            SELECT 100, 'again', started, ended, command, system, user_name, host, workdir, version, 1, 0, owner_host, owner_pid,
+                owner_start_time, owner_boot_id, extras, night FROM session WHERE number = 36;
+            INSERT INTO "case" (id, session, display, check_name, hash, system, partition, environ, about)
+            SELECT 1000, 100, display, check_name, hash, system, partition, environ, json_set(about, '$.check_hash', '{second}')
+            FROM "case" WHERE check_name = 'smoke' AND session = 36;
+            INSERT INTO attempt (id, "case", number, outcome, reason, phase, cause, begun, finished, detail)
+            SELECT 1000, 1000, 1, outcome, reason, phase, cause, begun, finished, detail FROM attempt
+            WHERE "case" = (SELECT id FROM "case" WHERE check_name = 'smoke' AND session = 36);"#
+        );
+        muster_test_database::create(&sandbox.path("r.db"), &two).expect("a second session of the night");
+        asked(&sandbox, &["causes", "-n", "smoke"], 0)
+    });
+    assert!(lines[0].contains("aaaa -> bbbb and cccc"), "{}", lines[0]);
+    assert_eq!(lines[0], lines[1]);
+}

@@ -7,7 +7,7 @@ use std::{path::PathBuf, time::Duration};
 /// `muster results annotate`
 #[derive(Debug, Clone, Args)]
 pub struct AnnotateArgs {
-    /// The check, or the case as it is displayed [default: all]
+    /// The check, or the case as it is displayed, perhaps with its @SYSTEM:PARTITION+ENVIRONMENT [default: all]
     pub name: Option<String>,
     /// What it means
     #[arg(long, value_enum, default_value_t = AnnotationKind::Note)]
@@ -30,7 +30,7 @@ pub struct AnnotateArgs {
     /// The environment [default: all]
     #[arg(long, value_name = "NAME")]
     pub environ: Option<String>,
-    /// The performance variable [default: all]
+    /// The performance variable, or one row of its table: latency[8] [default: all]
     #[arg(long, value_name = "NAME")]
     pub variable: Option<String>,
     /// The node [default: all; only of a note]

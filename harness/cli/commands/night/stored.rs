@@ -156,7 +156,8 @@ fn notes(system: &System) -> Vec<String> {
 /// Runs of the case are looked for in so many nights before and after those in which the change may have begun.
 const AROUND: i64 = 60;
 
-/// What is recorded of a run of its case before a change and of one after it, and differs. Without such runs: of the sessions.
+/// What is recorded of the runs of its case in a night before a change and in one after it, and differs. Without such runs: of the
+/// sessions.
 pub(super) async fn facts(reader: &Reader, system: &str, name: &MetricName, change: &Change) -> anyhow::Result<Vec<String>> {
     let (low, high) = change.since_interval;
     let case = CaseName {
@@ -168,10 +169,11 @@ pub(super) async fn facts(reader: &Reader, system: &str, name: &MetricName, chan
     };
     let (low_number, high_number) = (i64::from(low.0), i64::from(high.0));
     let runs = reader.occurrences(&case, (low_number - AROUND, high_number + AROUND)).await?;
-    let before = runs.iter().find(|run| run.night < low_number);
-    let after = runs.iter().rev().find(|run| run.night >= high_number);
+    let before = runs.iter().map(|run| run.night).filter(|night| *night < low_number).max();
+    let after = runs.iter().map(|run| run.night).filter(|night| *night >= high_number).min();
     let changed = if let Some((before, after)) = before.zip(after) {
-        causes::changed(&reader.facts(before, after).await?, &reader.facts(after, after).await?)
+        let [before, after] = [before, after].map(|night| runs.iter().filter(|run| run.night == night).collect::<Vec<_>>());
+        causes::changed(&reader.facts(&before, &after).await?, &reader.facts(&after, &after).await?)
     } else {
         let before = reader.night_facts(system, low.before(1)).await.context("the facts of the night before")?;
         if before.is_empty() { Vec::new() } else { causes::changed(&before, &reader.night_facts(system, high).await?) }

@@ -124,6 +124,15 @@ pub fn since<N: Copy>(now: N, nights: impl IntoIterator<Item = (N, bool)>) -> Si
     Since { first_bad: Some(first_bad), last_good: None, level: None, changed: Vec::new() }
 }
 
+/// One text for each fact. Where several runs of a night differ in one, all of its values, in no other order than their own.
+pub fn together(facts: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    let mut values: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (fact, value) in facts {
+        values.entry(fact).or_default().insert(value);
+    }
+    values.into_iter().map(|(fact, values)| (fact, Vec::from_iter(values).join(" and "))).collect()
+}
+
 /// The facts that differ. One that only one of the two has differs, too.
 pub fn changed(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<FactChange> {
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -231,6 +240,15 @@ mod tests {
         assert_eq!(of(&[(8, true)]), (Some(9), Some(8)));
         assert_eq!(of(&[(8, false)]), (Some(8), None));
         assert_eq!(of(&[]), (Some(9), None));
+    }
+
+    #[test]
+    fn runs_that_differ_in_a_fact_are_said_with_all_of_its_values_in_any_order() {
+        let runs = [("check_hash", "b"), ("muster", "0.2"), ("check_hash", "a"), ("muster", "0.2")];
+        let of = |runs: Vec<(&str, &str)>| together(runs.into_iter().map(|(fact, value)| (fact.into(), value.into())));
+        let facts = of(runs.to_vec());
+        assert_eq!(facts, of(runs.into_iter().rev().collect()));
+        assert_eq!(facts, of(vec![("check_hash", "a and b"), ("muster", "0.2")]));
     }
 
     #[test]

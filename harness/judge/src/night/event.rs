@@ -91,6 +91,7 @@ mod tests {
             smallest_step: None,
             changes: vec![change],
             shown: Some(0),
+            gone_since: None,
             reason: None,
         }
     }

@@ -10,7 +10,7 @@ use crate::{
         event::{Event, events},
         evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
         input::{Annotation, AnnotationKind, Metric, Night, Plan, Settings, System},
-        segment::{Began, Segment, segments, value_of},
+        segment::{Began, Segment, gone, segments, value_of},
         word::Word,
     },
     stats::{
@@ -112,6 +112,8 @@ pub struct Verdict {
     pub changes: Vec<Change>,
     /// Which of them the word is about.
     pub shown: Option<usize>,
+    /// Its case measures others since this night, a week ago or more, and not this: it is only told to those who ask.
+    pub gone_since: Option<Night>,
     /// Why a change is not counted.
     pub reason: Option<String>,
 }
@@ -132,6 +134,9 @@ pub fn judge(system: &System, night: Night, settings: &Settings) -> NightVerdict
 pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering: Option<f64>) -> NightVerdicts {
     let mut followed: Vec<Followed<'_>> =
         system.metrics.iter().map(|metric| Followed::new(metric, &system.annotations, night, settings)).collect();
+    for (place, since) in gone(&system.metrics, night, night.before(LATELY)) {
+        followed[place].gone_since = Some(since);
+    }
     let autocorrelation =
         autocorrelation(followed.iter().filter(|metric| metric.is_of_family).map(|metric| &*metric.present.values));
     let tempering = tempering.unwrap_or_else(|| tempering_of(autocorrelation));
@@ -214,6 +219,8 @@ struct Followed<'a> {
     is_of_family: bool,
     evidence: Option<Evidence>,
     opened: Option<usize>,
+    /// Its case has measured others since, but not this.
+    gone_since: Option<Night>,
 }
 
 /// A metric that was not measured for so many nights is no longer followed.
@@ -249,6 +256,7 @@ impl<'a> Followed<'a> {
             present,
             evidence: None,
             opened: None,
+            gone_since: None,
         }
     }
 
@@ -315,7 +323,7 @@ impl<'a> Followed<'a> {
 
     /// Whether a value was to be expected.
     fn is_planned(&self) -> bool {
-        if self.said(AnnotationKind::Maintenance).is_some() {
+        if self.said(AnnotationKind::Maintenance).is_some() || self.gone_since.is_some() {
             return false;
         }
         match self.metric.plan {
@@ -327,7 +335,7 @@ impl<'a> Followed<'a> {
 
     fn verdict(self, family: &Family) -> Verdict {
         let smallest_step = self.smallest_step(family);
-        let shown = self.shown();
+        let shown = self.shown().filter(|_| self.gone_since.is_none());
         let known = self.said(AnnotationKind::Known);
         let (mut word, mut reason) = (self.word(shown, smallest_step), None);
         let is_new = shown.is_some_and(|shown| self.is_new(&self.changes[shown]));
@@ -340,6 +348,9 @@ impl<'a> Followed<'a> {
         }
         if let Some(maintenance) = self.said(AnnotationKind::Maintenance) {
             (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));
+        }
+        if let Some(since) = self.gone_since {
+            (word, reason) = (Word::NotMeasured, Some(format!("its case measures others since {since}, and not this")));
         }
         let is_counted = match word {
             Word::NotMeasured if !self.is_planned() => false,
@@ -368,6 +379,7 @@ impl<'a> Followed<'a> {
             smallest_step,
             changes: self.changes,
             shown,
+            gone_since: self.gone_since,
             reason,
         }
     }

@@ -7,6 +7,10 @@ use crate::{
     },
     stats::location::median_in_place,
 };
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Bound,
+};
 
 /// Values that belong together, in the order of their nights.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -109,6 +113,32 @@ impl ChangeState {
             Self::Dismissed { until, .. } => since <= night && night <= *until,
         }
     }
+}
+
+/// The metrics that their cases do not measure any more, by place, each with the first night in which others of its case were
+/// measured without it, if that was `before` or earlier: a variable was renamed, or removed from its check.
+pub(super) fn gone(metrics: &[Metric], night: Night, before: Night) -> Vec<(usize, Night)> {
+    let last = |metric: &Metric| nights_of(metric, night).max().filter(|last| *last < before);
+    let missing: Vec<(usize, Night)> =
+        metrics.iter().enumerate().filter_map(|(place, metric)| Some((place, last(metric)?))).collect();
+    let case = |metric: &Metric| [&metric.name.partition, &metric.name.environ, &metric.name.case].map(Clone::clone);
+    let mut of_case: HashMap<_, BTreeSet<Night>> =
+        missing.iter().map(|(place, _)| (case(&metrics[*place]), BTreeSet::new())).collect();
+    for metric in metrics.iter().filter(|_| !missing.is_empty()) {
+        if let Some(all) = of_case.get_mut(&case(metric)) {
+            all.extend(nights_of(metric, night));
+        }
+    }
+    let since = |(place, last): (usize, Night)| {
+        let mut later = of_case.get(&case(&metrics[place]))?.range((Bound::Excluded(last), Bound::Unbounded));
+        later.next().filter(|first| **first <= before).map(|first| (place, *first))
+    };
+    missing.into_iter().filter_map(since).collect()
+}
+
+/// The nights up to one in which it was measured.
+fn nights_of(metric: &Metric, until: Night) -> impl Iterator<Item = Night> {
+    metric.values.iter().map(|value| value.night).filter(move |night| *night <= until)
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ fn block(night: &SystemNight<'_>, screen: &Screen) -> String {
 fn others(night: &SystemNight<'_>) -> Vec<usize> {
     let verdicts = &night.verdicts.verdicts;
     let of = |word: Word| (0..verdicts.len()).filter(move |place| verdicts[*place].word == word);
-    let missing: Vec<usize> = of(Word::NotMeasured).filter(|place| verdicts[*place].change().is_none()).collect();
+    let is_told = |place: &usize| verdicts[*place].change().is_none() && verdicts[*place].gone_since.is_none();
+    let missing: Vec<usize> = of(Word::NotMeasured).filter(is_told).collect();
     // A night in which nothing ran has one line, not hundreds.
     let missing = if missing.len() > SHOWN { Vec::new() } else { missing };
     of(Word::Recovered).chain(missing).collect()

@@ -8,7 +8,11 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, SessionId},
-    query::{causes::Failure, figures::NightNumber, spec::Filters},
+    query::{
+        causes::{self, Failure},
+        figures::NightNumber,
+        spec::Filters,
+    },
     result::{About, Outcome},
 };
 use muster_text::{Value, time::Timestamp};
@@ -71,9 +75,20 @@ impl Reader {
         self.all("earlier nights", statement, occurrence).await
     }
 
-    /// What is known of a run: versions, hashes, images, extras, nodes and what was known of these at that time. Facts of nodes are those
-    /// of `nodes_of`, so that two runs are compared by the same nodes.
-    pub async fn facts(&self, run: &Occurrence, nodes_of: &Occurrence) -> Result<BTreeMap<String, String>, StoreError> {
+    /// What is known of the runs of a night: where they differ, all of it. Facts of nodes are those of `nodes_of`, so that two nights are
+    /// compared by the same nodes.
+    pub async fn facts(&self, runs: &[&Occurrence], nodes_of: &[&Occurrence]) -> Result<BTreeMap<String, String>, StoreError> {
+        let mut facts = Vec::new();
+        for run in runs {
+            for nodes_of in nodes_of {
+                facts.extend(self.facts_of(run, nodes_of).await?);
+            }
+        }
+        Ok(causes::together(facts))
+    }
+
+    /// What is known of a run: versions, hashes, images, extras, nodes and what was known of these at that time.
+    async fn facts_of(&self, run: &Occurrence, nodes_of: &Occurrence) -> Result<BTreeMap<String, String>, StoreError> {
         let mut facts = BTreeMap::new();
         let of_session = || query("SELECT version, extras, facts FROM session WHERE number = $1").bind(run.session);
         for (version, extras, more) in self.all("facts of a session", of_session, session_facts).await? {
@@ -121,7 +136,7 @@ pub(super) const OCCURRENCES: &str = r#"SELECT s.night, a.outcome, a.reason, a.i
     FROM "case" c JOIN session s ON s.number = c.session JOIN attempt a ON a."case" = c.id
     AND a.number = (SELECT max(number) FROM attempt WHERE "case" = c.id) AND a.restored_from IS NULL
     WHERE c.display = $1 AND c.system = $2 AND c.partition = $3 AND c.environ = $4 AND s.night BETWEEN $5 AND $6
-    AND a.outcome <> 'skip' AND a.outcome <> 'abort' ORDER BY s.night DESC, a.finished DESC"#;
+    AND a.outcome <> 'skip' AND a.outcome <> 'abort' ORDER BY s.night DESC, a.finished DESC, s.id DESC"#;
 
 pub(super) const NODE_FACTS: &str =
     "SELECT f.key, n.name, f.value FROM member m JOIN node n ON n.id = m.node JOIN node_fact f ON f.node = n.id

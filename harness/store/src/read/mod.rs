@@ -313,9 +313,26 @@ impl Reader {
         Ok(sessions.into_iter().map(row).collect())
     }
 
-    /// For several questions whose answers belong together.
+    /// For several questions whose answers belong together: they are asked until [`Reader::stands`] says that they stand.
     pub(crate) async fn connection(&self) -> MutexGuard<'_, Opened> {
         self.connection.lock().await
+    }
+
+    /// An answer, if what was read is what is there, or after many tries. `None`: the database is open again, and is asked again.
+    pub(crate) async fn stands<T>(
+        &self,
+        connection: &mut Opened,
+        answer: Result<T, StoreError>,
+        tries: &mut u32,
+    ) -> Result<Option<T>, StoreError> {
+        *tries += 1;
+        match answer {
+            Ok(answer) if connection.is_current(&self.database) || *tries >= TRIES => return Ok(Some(answer)),
+            Err(StoreError::Read { cause, .. }) if *tries < TRIES && cause.may_pass() => {}
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        connection.reopen(&self.database).await.map(|()| None)
     }
 
     /// Every row that a statement finds, decoded.
@@ -329,19 +346,15 @@ impl Reader {
         let mut connection = self.connection.lock().await;
         let mut tries = 0;
         loop {
-            tries += 1;
             let mut decoded = Vec::new();
             let each = |row: &Row| {
                 decoded.push(decode(row)?);
                 Ok(())
             };
-            match statement().for_each(connection.connection(), each).await.map_err(failed) {
-                Ok(()) if connection.is_current(&self.database) || tries == TRIES => return Ok(decoded),
-                Err(StoreError::Read { cause, .. }) if tries < TRIES && cause.may_pass() => {}
-                Err(error) => return Err(error),
-                Ok(()) => {}
+            let answer = statement().for_each(connection.connection(), each).await.map_err(failed);
+            if let Some(()) = self.stands(&mut connection, answer, &mut tries).await? {
+                return Ok(decoded);
             }
-            connection.reopen(&self.database).await?;
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     series::AllSeries,
     sql::{Row, Statement, query},
 };
+use muster_core::query::causes;
 use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, SegmentKey, System};
 use muster_text::{decode::Words, time::Timestamp};
 use sqlx::AssertSqlSafe;
@@ -25,7 +26,7 @@ pub struct StoredNights {
 }
 
 /// Clocks of machines differ by so much, in microseconds.
-const CLOCKS_DIFFER: i64 = 5 * 60 * 1_000_000;
+pub(super) const CLOCKS_DIFFER: i64 = 5 * 60 * 1_000_000;
 
 /// How far a night has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,21 +67,21 @@ impl Reader {
         Ok(NightProgress { is_running: true, ended, cases })
     }
 
-    /// What is recorded of the sessions of the last night up to one in which there were some: versions, hashes, facts of nodes.
+    /// What is recorded of the sessions of the last night up to one in which there were some: versions, hashes. Where they differ, all.
     pub async fn night_facts(&self, system: &str, at: Night) -> Result<BTreeMap<String, String>, StoreError> {
         const SESSIONS: &str = "SELECT version, facts FROM session WHERE system = $1 AND night =
-            (SELECT max(night) FROM session WHERE system = $1 AND night <= $2) ORDER BY started";
+            (SELECT max(night) FROM session WHERE system = $1 AND night <= $2)";
         let statement = || query(SESSIONS).bind(system.to_owned()).bind(i64::from(at.0));
         let session = |row: &Row| {
             let facts: BTreeMap<String, String> = decode::json(row, "facts")?;
             Ok((row.try_get::<String>("version")?, facts))
         };
-        let mut all = BTreeMap::new();
+        let mut all = Vec::new();
         for (version, facts) in self.all("facts of a night", statement, session).await? {
             all.extend(facts);
-            all.insert("muster".to_owned(), version);
+            all.push(("muster".to_owned(), version));
         }
-        Ok(all)
+        Ok(causes::together(all))
     }
 
     /// What the nights of a system from `first` to `last`, both included, are judged by, with the plan of the last: `changes` are

@@ -17,6 +17,7 @@ async fn questions_find_their_rows_by_an_index() {
         selected::sessions_text(Some((1, 2)), None, 10),
         selected::sessions_text(None, Some(period), 10),
         selected::sessions_text(None, None, 10),
+        selected::LAST_NIGHT.to_owned(),
         selected::outcomes_text(&[]).replace("()", "(1, 2)"),
         figures::runs_text(&[1, 2]),
         figures::cases_text(&[], true, figures::Which::Passed).replace("()", "(1, 2)"),

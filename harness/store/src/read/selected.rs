@@ -2,7 +2,7 @@
 
 use crate::{
     Reader, StoreError,
-    read::decode,
+    read::{decode, nights::CLOCKS_DIFFER},
     sql::{Row, query},
 };
 use muster_core::{
@@ -46,11 +46,11 @@ fn selected(row: &Row) -> Result<Selected, sqlx::Error> {
 }
 
 impl Reader {
-    /// The sessions of a range, the newest first. Ids that begin with one of its texts count, each once.
+    /// The sessions of a range, as it is `now`, the newest first. Ids that begin with one of its texts count, each once.
     ///
     /// # Errors
     /// [`StoreError::NoSession`] or [`StoreError::ManySessions`] for a text that begins none, or several.
-    pub async fn select(&self, range: &Range, limit: u32) -> Result<Vec<Selected>, StoreError> {
+    pub async fn select(&self, range: &Range, now: Timestamp, limit: u32) -> Result<Vec<Selected>, StoreError> {
         let mut found: Vec<Selected> = Vec::new();
         for id in &range.ids {
             let one = self.by_id(id).await?;
@@ -63,7 +63,7 @@ impl Reader {
             return Ok(found);
         }
         let nights = match (range.is_last_night, range.nights) {
-            (true, _) => match self.last_night().await? {
+            (true, _) => match self.last_night(now).await? {
                 Some(night) => Some((night, night)),
                 None => return Ok(found),
             },
@@ -97,10 +97,10 @@ impl Reader {
         unread.iter().map(|(id, why)| (id.clone(), why.clone())).collect()
     }
 
-    /// The night of the newest session that has one.
-    pub async fn last_night(&self) -> Result<Option<NightNumber>, StoreError> {
-        let statement = || query("SELECT max(night) FROM session");
-        Ok(self.all("the last night", statement, |row| row.try_get::<Option<i64>>(0)).await?.pop().flatten())
+    /// The last night in which a session has started. One that is dated in the future does not decide it.
+    async fn last_night(&self, now: Timestamp) -> Result<Option<NightNumber>, StoreError> {
+        let statement = || query(LAST_NIGHT).bind(now.0.saturating_add(CLOCKS_DIFFER));
+        Ok(self.all("the last night", statement, |row| row.try_get(0)).await?.pop())
     }
 
     /// When the first and the last session started; `None`: there is none.
@@ -175,6 +175,10 @@ impl Reader {
         Ok(cases)
     }
 }
+
+/// By the index of nights, from its end.
+pub(super) const LAST_NIGHT: &str =
+    "SELECT night FROM session WHERE night IS NOT NULL AND started <= $1 ORDER BY night DESC LIMIT 1";
 
 /// The sessions of nights, or else of a period, the newest first.
 pub(super) fn sessions_text(

@@ -21,6 +21,9 @@ use sqlx::{
 use sqlx::{SqlSafeStr, SqlStr};
 use std::fmt::{Display, Write as _};
 
+/// Writers wait for a server for 30 seconds before they keep results on their own disk.
+const REWRITE_LIMITS: &str = "SET lock_timeout = '3s'; SET statement_timeout = '20s'";
+
 /// A connection to either database.
 #[derive(Debug)]
 pub(crate) enum Connection {
@@ -100,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Gives back the space of rows that were deleted. PostgreSQL keeps it for other rows.
+    /// Gives back the space of rows that were deleted. PostgreSQL keeps it for other rows of the table: see [`Self::rewrite`].
     pub(crate) async fn vacuum(&mut self) -> Result<(), Error> {
         match self {
             Self::Sqlite(connection) => {
@@ -109,6 +112,16 @@ impl Connection {
             }
             Self::Postgres(connection) => connection.execute("VACUUM").await.map(drop),
         }
+    }
+
+    /// Writes a table of PostgreSQL again, without the space of rows that were deleted. Nobody else reads or writes it meanwhile, and
+    /// those who come later wait: so the lock has to be free soon, and the rest must not take long.
+    pub(crate) async fn rewrite(&mut self, table: &str) -> Result<(), Error> {
+        let Self::Postgres(connection) = self else { return Ok(()) };
+        connection.execute(REWRITE_LIMITS).await?;
+        let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(format!("VACUUM FULL {table}")))).await;
+        connection.execute("RESET lock_timeout; RESET statement_timeout").await?;
+        done.map(drop)
     }
 
     /// SQLite folds its journal into the file first.

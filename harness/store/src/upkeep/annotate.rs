@@ -33,6 +33,9 @@ pub struct Annotation {
     pub created: Timestamp,
 }
 
+/// Variables, and the rows of their tables as they are displayed: `latency[8]`.
+const VARIABLES: &str = "SELECT variable FROM metric UNION SELECT variable || '[' || key || ']' FROM metric WHERE key <> ''";
+
 const ANNOTATIONS: &str = "SELECT * FROM annotation ORDER BY from_night, id";
 
 impl Reader {
@@ -52,7 +55,7 @@ impl Upkeep {
             ("system", &annotation.system, "SELECT DISTINCT system FROM session"),
             ("partition", &annotation.partition, "SELECT DISTINCT partition FROM subject"),
             ("environment", &annotation.environ, "SELECT DISTINCT environ FROM subject"),
-            ("variable", &annotation.variable, "SELECT DISTINCT variable FROM metric"),
+            ("variable", &annotation.variable, VARIABLES),
             ("node", &annotation.node, "SELECT DISTINCT name FROM node"),
             ("session", &annotation.session, "SELECT id FROM session"),
         ];

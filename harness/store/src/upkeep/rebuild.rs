@@ -90,15 +90,19 @@ async fn place(connection: &mut Connection, rules: &impl Fn(&str) -> NightRules)
     Ok(sessions.len() as u64)
 }
 
-/// What the cases of a session were planned as, and what came of them.
-async fn plan(
+/// What the cases of a session were planned as, and what came of them. Results of another session were not planned.
+pub(super) async fn plan(
     connection: &mut Connection,
     known: &mut Known,
     history: &HistoryStatements,
     session: i64,
     night: Date,
 ) -> Result<(), Error> {
-    let cases = query(r#"SELECT * FROM "case" WHERE session = $1 ORDER BY id"#).bind(session).fetch_all(connection).await?;
+    let cases = query(
+        r#"SELECT * FROM "case" WHERE session = $1 AND NOT EXISTS
+        (SELECT 1 FROM attempt a WHERE a."case" = "case".id AND a.restored_from IS NOT NULL) ORDER BY id"#,
+    );
+    let cases = cases.bind(session).fetch_all(connection).await?;
     let cases = cases.iter().map(decode::name).collect::<Result<Vec<_>, _>>()?;
     history.plan(connection, known, night.days(), cases.iter()).await?;
     let attempts = query(

@@ -3,14 +3,19 @@
 use super::{
     Upkeep, ended,
     going::{self, Going},
+    rebuild::plan,
 };
 use crate::{
     Owner, StoreError,
+    error::SqlError,
     sql::{Connection, query},
-    write::history::{self, HistoryStatements},
+    write::{
+        history::{self, HistoryStatements, Known},
+        night::night_states,
+    },
 };
 use muster_core::case::SessionId;
-use muster_text::time::Timestamp;
+use muster_text::time::{Date, Timestamp};
 use sqlx::{AssertSqlSafe, Error};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -34,6 +39,23 @@ pub struct Keep {
 enum Verdicts {
     Kept,
     ReachedAgain,
+}
+
+/// The tables of a server that take most of its space, the logs first.
+const LARGE: [&str; 9] =
+    ["attempt_log", "measurement", "attempt", r#""case""#, "section", "member", "job", "run_figure", "node_figure"];
+/// A server is made to write its tables again for a tenth of its size: what is less is soon used by other rows.
+const WORTH: u64 = 10;
+
+/// What became of the space of what was removed. What a server keeps is used by the next rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Space {
+    /// To the file system.
+    GivenBack,
+    /// A server keeps it, because it is little.
+    KeptAsLittle,
+    /// A server keeps that of these tables, because others used them, or they are too large to be written again while others wait.
+    InUse(Vec<&'static str>),
 }
 
 impl Upkeep {
@@ -87,9 +109,24 @@ impl Upkeep {
         going::size(&mut self.connection, &self.database).await
     }
 
-    /// Gives back the space of what was removed.
-    pub async fn shrink(&mut self) -> Result<(), StoreError> {
-        self.connection.vacuum().await.map_err(|cause| self.unwritten(cause))
+    /// Gives back the space of what was removed from a database of this size.
+    pub async fn shrink(&mut self, removed: &Going, before: u64) -> Result<Space, StoreError> {
+        self.connection.vacuum().await.map_err(|cause| self.unwritten(cause))?;
+        if matches!(self.connection, Connection::Sqlite(_)) {
+            return Ok(Space::GivenBack);
+        }
+        if removed.bytes < before / WORTH {
+            return Ok(Space::KeptAsLittle);
+        }
+        let mut in_use = Vec::new();
+        for table in LARGE {
+            match self.connection.rewrite(table).await.map_err(SqlError::from) {
+                Ok(()) => {}
+                Err(error) if error.is_out_of_time() => in_use.push(table),
+                Err(error) => return Err(self.unwritten(error)),
+            }
+        }
+        Ok(if in_use.is_empty() { Space::GivenBack } else { Space::InUse(in_use) })
     }
 }
 
@@ -120,7 +157,7 @@ async fn remove(connection: &mut Connection, sessions: &[i64], verdicts: Verdict
     execute(connection, format!(r#"DELETE FROM "case" WHERE session IN ({list})"#)).await?;
     execute(connection, format!("DELETE FROM session WHERE number IN ({list})")).await?;
     for (system, night) in nights {
-        remove_empty_night(connection, system, night).await?;
+        plan_again(connection, system, night).await?;
     }
     Ok(())
 }
@@ -149,15 +186,36 @@ async fn remove_figures(connection: &mut Connection, system: &str, night: i64, c
     HistoryStatements::new(connection.dialect()).nights_again(connection, &changed).await
 }
 
-/// A night without sessions was none.
-async fn remove_empty_night(connection: &mut Connection, system: String, night: i64) -> Result<(), Error> {
-    let left = query("SELECT count(*) FROM session WHERE system = $1 AND night = $2").bind(system.clone()).bind(night);
-    if left.fetch_scalar::<i64>(connection).await? > 0 {
-        return Ok(());
+/// The plan of a night and its state are those of the sessions that are there. A night without sessions was none.
+async fn plan_again(connection: &mut Connection, system: String, night: i64) -> Result<(), Error> {
+    const OF_NIGHT: &str = "night = $2 AND subject IN (SELECT id FROM subject WHERE system = $1)";
+    let sessions = r#"SELECT number, num_cases, (SELECT count(*) FROM "case" c WHERE c.session = session.number) AS begun
+        FROM session WHERE system = $1 AND night = $2 ORDER BY number"#;
+    let sessions = query(sessions).bind(system.clone()).bind(night).fetch_all(connection).await?;
+    let mut is_whole = true;
+    for row in &sessions {
+        is_whole &= row.try_get::<i64>("begun")? >= row.try_get::<i64>("num_cases")?;
     }
-    let planned = "DELETE FROM planned WHERE night = $2 AND subject IN (SELECT id FROM subject WHERE system = $1)";
-    for delete in [planned, "DELETE FROM night WHERE system = $1 AND night = $2"] {
-        query(delete).bind(system.clone()).bind(night).execute(connection).await?;
+    // What a session has planned and not begun is known of the night alone: it stays, as absent.
+    let planned = if is_whole {
+        format!("DELETE FROM planned WHERE {OF_NIGHT}")
+    } else {
+        format!("UPDATE planned SET state = 'absent' WHERE {OF_NIGHT}")
+    };
+    let state = if sessions.is_empty() {
+        "DELETE FROM night WHERE system = $1 AND night = $2".to_owned()
+    } else {
+        night_states("system = $1 AND night = $2")
+    };
+    for text in [planned, state] {
+        query(AssertSqlSafe(text)).bind(system.clone()).bind(night).execute(connection).await?;
+    }
+    let (mut known, history) = (Known::default(), HistoryStatements::new(connection.dialect()));
+    if !sessions.is_empty() {
+        known.load(connection, &system).await?;
+    }
+    for row in &sessions {
+        plan(connection, &mut known, &history, row.try_get("number")?, Date::of_days(night)).await?;
     }
     Ok(())
 }

@@ -10,8 +10,11 @@ use crate::{
 };
 use muster_core::case::CaseName;
 use muster_text::time::Timestamp;
-use sqlx::Error;
-use std::collections::{BTreeMap, BTreeSet};
+use sqlx::{AssertSqlSafe, Error};
+use std::collections::{BTreeSet, HashMap};
+
+/// So many subjects or nights are in one statement.
+const AT_ONCE: usize = 500;
 
 /// Another name, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +101,7 @@ async fn rename(connection: &mut Connection, (old, new): (&str, &str), author: &
     insert.execute(connection).await?;
     let subjects = query("SELECT id, system, partition, environ, name FROM subject").fetch_all(connection).await?;
     let mut known = Known::default();
+    let (mut systems, mut moved) = (BTreeSet::new(), Vec::new());
     for row in &subjects {
         let id: i64 = row.try_get(0)?;
         let name = CaseName {
@@ -107,23 +111,32 @@ async fn rename(connection: &mut Connection, (old, new): (&str, &str), author: &
             display: row.try_get(4)?,
             ..CaseName::default()
         };
-        known.load(connection, &name.system).await?;
+        if systems.insert(name.system.clone()) {
+            known.load(connection, &name.system).await?;
+        }
         let now = known.subject(connection, &name).await?;
         if now != id {
-            move_planned(connection, id, now).await?;
+            moved.push((id, now));
         }
+    }
+    for moved in moved.chunks(AT_ONCE) {
+        move_planned(connection, moved).await?;
     }
     summaries(connection).await.map(drop)
 }
 
-/// What was planned under both names in one night keeps what came of the new one.
-async fn move_planned(connection: &mut Connection, old: i64, new: i64) -> Result<(), Error> {
-    let insert = query(
-        "INSERT INTO planned (night, subject, node, state) SELECT night, $2, node, state FROM planned WHERE subject = $1
-        ON CONFLICT DO NOTHING",
+/// What was planned under both names in one night keeps what came of the new one. Of each subject the old and the new one.
+async fn move_planned(connection: &mut Connection, subjects: &[(i64, i64)]) -> Result<(), Error> {
+    let pairs = listed(subjects.iter().map(|(old, new)| format!("({old}, {new})")));
+    let old = listed(subjects.iter().map(|(old, _)| old.to_string()));
+    let insert = format!(
+        "INSERT INTO planned (night, subject, node, state) SELECT p.night, s.column2, p.node, p.state
+        FROM planned p JOIN (VALUES {pairs}) AS s ON s.column1 = p.subject WHERE p.subject IN ({old}) ON CONFLICT DO NOTHING"
     );
-    insert.bind(old).bind(new).execute(connection).await?;
-    query("DELETE FROM planned WHERE subject = $1").bind(old).execute(connection).await.map(drop)
+    for text in [insert, format!("DELETE FROM planned WHERE subject IN ({old})")] {
+        query(AssertSqlSafe(text)).execute(connection).await?;
+    }
+    Ok(())
 }
 
 async fn unrename(connection: &mut Connection, old: &str, before: &Aliases) -> Result<(), Error> {
@@ -134,45 +147,71 @@ async fn unrename(connection: &mut Connection, old: &str, before: &Aliases) -> R
     for system in cases.iter().map(|case| &case.system).collect::<BTreeSet<_>>() {
         known.load(connection, system).await?;
     }
-    // Of each subject that has lost cases: the nights in which one of them ran, and those in which one of the others did.
-    let mut nights: BTreeMap<i64, [BTreeSet<i64>; 2]> = BTreeMap::new();
+    // Of each case the subject that it was, and the one that it is.
+    let mut subjects: HashMap<[String; 4], (i64, i64)> = HashMap::new();
     for case in &cases {
-        let was = before.canonical(&case.display);
-        let is_freed = was != known.aliases.canonical(&case.display);
-        let was = known.subject(connection, &CaseName { display: was, ..case.clone() }).await?;
-        let ran = nights_of(connection, case).await?;
-        if is_freed {
-            let now = known.subject(connection, case).await?;
-            for night in &ran {
-                copy_planned(connection, *night, (was, now)).await?;
-            }
-        }
-        nights.entry(was).or_default()[usize::from(!is_freed)].extend(ran);
+        let was = CaseName { display: before.canonical(&case.display), ..case.clone() };
+        let (was, now) = (known.subject(connection, &was).await?, known.subject(connection, case).await?);
+        subjects.insert([&case.system, &case.partition, &case.environ, &case.display].map(Clone::clone), (was, now));
     }
-    for (subject, [freed, of_others]) in nights {
-        for night in freed.difference(&of_others) {
-            let delete = query("DELETE FROM planned WHERE subject = $1 AND night = $2");
-            delete.bind(subject).bind(*night).execute(connection).await?;
-        }
+    let shared: BTreeSet<i64> = subjects.values().filter(|(was, now)| was != now).map(|(was, _)| *was).collect();
+    subjects.retain(|_, (was, _)| shared.contains(was));
+    let Ran { freed, kept } = Ran::of(connection, &subjects).await?;
+    let freed: Vec<_> = freed.into_iter().collect();
+    for freed in freed.chunks(AT_ONCE) {
+        copy_planned(connection, freed).await?;
+    }
+    let gone: BTreeSet<(i64, i64)> =
+        freed.into_iter().map(|(night, was, _)| (night, was)).filter(|ran| !kept.contains(ran)).collect();
+    for gone in Vec::from_iter(gone).chunks(AT_ONCE) {
+        let gone = listed(gone.iter().map(|(night, subject)| format!("({night}, {subject})")));
+        let delete = format!("DELETE FROM planned WHERE (night, subject) IN (VALUES {gone})");
+        query(AssertSqlSafe(delete)).execute(connection).await?;
     }
     summaries(connection).await.map(drop)
 }
 
-/// The nights in which a case ran.
-async fn nights_of(connection: &mut Connection, case: &CaseName) -> Result<BTreeSet<i64>, Error> {
-    let nights = query(
-        r#"SELECT DISTINCT s.night FROM "case" c JOIN session s ON s.number = c.session
-        WHERE c.display = $1 AND c.system = $2 AND c.partition = $3 AND c.environ = $4 AND s.night IS NOT NULL"#,
-    );
-    let names = [&case.display, &case.system, &case.partition, &case.environ];
-    let nights = names.into_iter().fold(nights, |nights, name| nights.bind(name.clone()));
-    nights.fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
+/// In which nights cases of subjects ran.
+#[derive(Default)]
+struct Ran {
+    /// Cases that are of another subject now: the night, the subject that it was, the one that it is.
+    freed: BTreeSet<(i64, i64, i64)>,
+    /// The others: the night and the subject.
+    kept: BTreeSet<(i64, i64)>,
 }
 
-async fn copy_planned(connection: &mut Connection, night: i64, (from, to): (i64, i64)) -> Result<(), Error> {
-    let insert = query(
-        "INSERT INTO planned (night, subject, node, state) SELECT night, $3, node, state FROM planned
-        WHERE night = $1 AND subject = $2 ON CONFLICT DO NOTHING",
+impl Ran {
+    /// Of these cases (system, partition, environ, name), each with the subject that it was and the one that it is.
+    async fn of(connection: &mut Connection, subjects: &HashMap<[String; 4], (i64, i64)>) -> Result<Self, Error> {
+        let mut ran = Self::default();
+        let nights = query(
+            r#"SELECT DISTINCT c.system, c.partition, c.environ, c.display, s.night FROM "case" c JOIN session s ON s.number = c.session
+            WHERE s.night IS NOT NULL"#,
+        );
+        let each = |row: &Row| {
+            let case = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?];
+            match (subjects.get(&case), row.try_get(4)?) {
+                (Some((was, now)), night) if was != now => _ = ran.freed.insert((night, *was, *now)),
+                (Some((was, _)), night) => _ = ran.kept.insert((night, *was)),
+                (None, _) => {}
+            }
+            Ok(())
+        };
+        nights.for_each(connection, each).await?;
+        Ok(ran)
+    }
+}
+
+/// Plans a subject for a night as another one was: the night, the other one, the subject.
+async fn copy_planned(connection: &mut Connection, freed: &[(i64, i64, i64)]) -> Result<(), Error> {
+    let freed = listed(freed.iter().map(|(night, was, now)| format!("({night}, {was}, {now})")));
+    let insert = format!(
+        "INSERT INTO planned (night, subject, node, state) SELECT p.night, f.column3, p.node, p.state
+        FROM (VALUES {freed}) AS f CROSS JOIN planned p WHERE p.night = f.column1 AND p.subject = f.column2 ON CONFLICT DO NOTHING"
     );
-    insert.bind(night).bind(from).bind(to).execute(connection).await.map(drop)
+    query(AssertSqlSafe(insert)).execute(connection).await.map(drop)
+}
+
+fn listed(values: impl Iterator<Item = String>) -> String {
+    values.collect::<Vec<_>>().join(", ")
 }

@@ -8,7 +8,7 @@ use crate::{
 use muster_core::job::scheduler::NodeSeen;
 use muster_text::time::Timestamp;
 use sqlx::Error;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// So many numbers are in one statement.
 const IN_LIST: usize = 500;
@@ -30,11 +30,12 @@ pub(crate) async fn write_nodes(
     at: Timestamp,
 ) -> Result<(), Error> {
     let stored = stored(connection, system, nodes).await?;
-    let mut same = Vec::new();
+    let (mut same, mut taken) = (Vec::new(), HashSet::new());
     for NodeSeen { name, uid, class, facts } in nodes {
         let same_uid = stored.get(&(name.clone(), uid.clone()));
-        // One that was known by its name alone is this machine.
-        let before = same_uid.or_else(|| stored.get(&(name.clone(), String::new())));
+        // One that was known by its name alone is this machine, and of two with this name the first.
+        let by_name = stored.get(&(name.clone(), String::new())).filter(|_| same_uid.is_none() && taken.insert(name));
+        let before = same_uid.or(by_name);
         if let (Some(before), None) = (before, same_uid) {
             let update = query("UPDATE node SET uid = $2 WHERE id = $1").bind(before.id).bind(uid.clone());
             update.execute(connection).await?;

@@ -142,7 +142,10 @@ impl HistoryStatements {
     pub(crate) async fn nights_again(&self, connection: &mut Connection, nights: &BTreeSet<(i64, i64)>) -> Result<(), Error> {
         let mut rows = Vec::new();
         for (metric, night) in nights {
-            let runs = r#"SELECT value, basis FROM run_figure WHERE metric = $1 AND night = $2 ORDER BY "case", repeat"#;
+            // Numbers of cases are those of their writing: what is imported later may have run earlier.
+            let runs = r#"SELECT r.value, r.basis FROM run_figure r LEFT JOIN "case" c ON c.id = r."case"
+                LEFT JOIN session s ON s.number = c.session WHERE r.metric = $1 AND r.night = $2
+                ORDER BY s.started, s.id, r."case", r.repeat"#;
             let runs = query(runs).bind(metric).bind(night).fetch_all(connection).await?;
             let run = |row: &crate::sql::Row| Ok::<_, Error>(Run { value: row.try_get(0)?, basis: row.try_get(1)? });
             let runs = runs.iter().map(run).collect::<Result<Vec<_>, _>>()?;

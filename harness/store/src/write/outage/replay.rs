@@ -62,7 +62,8 @@ impl Writer {
     pub(super) async fn replay(&mut self) -> Result<usize, SqlError> {
         let Some(outage) = &mut self.outage else { return Ok(0) };
         let contents = outage.spool.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?;
-        let mut is_done = vec![false; contents.messages.len()];
+        let written = usize::try_from(contents.written).unwrap_or(usize::MAX);
+        let mut is_done: Vec<bool> = (0..contents.messages.len()).map(|at| at < written).collect();
         for tried in contents.tried {
             if self.was_committed(tried.transaction).await? {
                 let [start, end] = tried.range().map(|at| usize::try_from(at).unwrap_or(usize::MAX).min(is_done.len()));
@@ -75,6 +76,7 @@ impl Writer {
                 (next..is_done.len().min(next + REPLAYED)).find(|at| is_done[*at]).unwrap_or(is_done.len().min(next + REPLAYED));
             if end > next {
                 self.replay_some(next, &contents.messages[next..end]).await?;
+                self.note_written(end)?;
             }
             next = if end > next { end } else { next + 1 };
         }
@@ -83,6 +85,16 @@ impl Writer {
             outage.spool.clear().map_err(sqlx::Error::Io)?;
         }
         Ok(is_done.len())
+    }
+
+    /// A replay that is interrupted goes on from here. A server says by itself what it has committed.
+    fn note_written(&mut self, count: usize) -> Result<(), SqlError> {
+        match &mut self.outage {
+            Some(outage) if self.database.as_file().is_some() => {
+                Ok(outage.spool.written(count as u64).map_err(sqlx::Error::Io)?)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes messages of the spool, the first of which has this number.

@@ -5,6 +5,7 @@
 //! file     record ...                           a process that is killed leaves its file; the next that opens the database writes it
 //! record   length (4 bytes), MessagePack        one that was not finished is not there: nobody was told that it is
 //! Message | Tried { transaction, first, count } these messages were written in that transaction, if it was committed
+//!         | Written(count)                      so many messages, from the first on, are in the database
 //! ```
 
 use crate::write::message::Message;
@@ -32,6 +33,7 @@ pub(crate) struct Spool {
 enum Record {
     Message(Message),
     Tried(Tried),
+    Written(u64),
 }
 
 /// Messages, by their numbers in the file, that were in one transaction whose end is not known.
@@ -53,6 +55,8 @@ impl Tried {
 pub(crate) struct Contents {
     pub(crate) messages: Vec<Message>,
     pub(crate) tried: Vec<Tried>,
+    /// So many of the messages are in the database.
+    pub(crate) written: u64,
 }
 
 impl Spool {
@@ -113,6 +117,11 @@ impl Spool {
         self.write(&[Record::Tried(tried)])
     }
 
+    /// Writes that so many messages, from the first on, are in the database.
+    pub(crate) fn written(&mut self, count: u64) -> io::Result<()> {
+        self.write(&[Record::Written(count)])
+    }
+
     fn write(&mut self, records: &[Record]) -> io::Result<()> {
         let mut bytes = Vec::new();
         for record in records {
@@ -148,7 +157,7 @@ impl Spool {
 
     /// All that is in it.
     pub(crate) fn read(&self) -> io::Result<Contents> {
-        let mut contents = Contents { messages: Vec::new(), tried: Vec::new() };
+        let mut contents = Contents { messages: Vec::new(), tried: Vec::new(), written: 0 };
         if self.file.is_none() {
             return Ok(contents);
         }
@@ -160,6 +169,7 @@ impl Spool {
             match rmp_serde::from_slice(record).map_err(io::Error::other)? {
                 Record::Message(message) => contents.messages.push(message),
                 Record::Tried(tried) => contents.tried.push(tried),
+                Record::Written(count) => contents.written = count,
             }
             rest = after;
         }

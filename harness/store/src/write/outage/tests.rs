@@ -3,7 +3,7 @@
 use super::Outage;
 use crate::{
     Location, Reader, Store, connect,
-    sql::Connection,
+    sql::{Connection, query},
     write::{
         batch::Writer,
         live::States,
@@ -73,6 +73,42 @@ async fn what_a_lasting_lock_keeps_out_is_in_the_spool_until_it_is_free() {
     let waited = told.contains("is locked by another process; waiting, at most 300ms");
     let kept = told.contains("is still locked; results are kept in ") && told.matches("results are kept in").count() == 1;
     assert!(waited && kept && told.contains("is free again; "), "{told}");
+}
+
+#[tokio::test]
+async fn a_replay_that_is_interrupted_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = impatient(&folder).await;
+    let session = session();
+    store.begin(&session, &owner()).await.unwrap();
+    let mut other = locked(&store).await;
+    store.hurry();
+    for number in 0..600 {
+        store.finished(&session.id, &skipped(&number.to_string(), "")).await.unwrap();
+    }
+    store.close().await.unwrap_err();
+    other.rollback().await.unwrap();
+    // Its disk is full in the middle.
+    let database = Location::from(folder.path().join("results.db"));
+    let (mut connection, _) = connect::for_writing(&database).await.unwrap();
+    let mut pages: i64 = query("PRAGMA page_count").fetch_scalar(&mut connection).await.unwrap();
+    let mut writer = Writer::new(connection, database.clone(), Arc::default());
+    writer.outage = Outage::within(&folder.path().join("spool"), &database);
+    let reader = Reader::open(&database).await.unwrap();
+    while reader.results(&session.id).await.unwrap().is_empty() {
+        pages += 8;
+        let limit = sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"));
+        writer.connection.as_mut().unwrap().script(limit).await.unwrap();
+        let notes = writer.adopt().await.unwrap();
+        assert!(notes[0].contains("is not written, and stays: ") && notes[0].contains("full"), "{notes:?}");
+    }
+    drop(writer);
+    // Somebody removes one of those that are written.
+    other.script("DELETE FROM attempt WHERE id = (SELECT min(id) FROM attempt)").await.unwrap();
+    let (store, _) = impatient(&folder).await;
+    assert!(store.notes()[0].starts_with("600 messages of a process that is gone are written"), "{:?}", store.notes());
+    store.close().await.unwrap();
+    assert_eq!(Reader::open(&database).await.unwrap().results(&session.id).await.unwrap().len(), 599, "none is written twice");
 }
 
 #[tokio::test]

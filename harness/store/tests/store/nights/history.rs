@@ -320,3 +320,39 @@ async fn a_node_that_was_known_by_its_name_is_the_machine_that_is_described_firs
     assert_eq!(rows(&path, nodes).await, ["gpu-07 one h100 20004 4"]);
     assert_eq!(rows(&path, "SELECT key || ' ' || value FROM node_fact").await, ["kernel 6.1"]);
 }
+
+#[tokio::test]
+async fn two_machines_of_one_name_that_are_described_at_once_are_two_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let first = begin(&store, "a", 20_000, Counting::Last).await;
+    store.finished(&first, &measured(1, 1, Outcome::Pass, 5.0)).await.unwrap();
+    let session = begin(&store, "b", 20_001, Counting::Last).await;
+    let [mut both, other] =
+        [("one", "550"), ("two", "570")].map(|(uid, driver)| seen(at(20_001, 13), uid, &[("driver", driver)]));
+    both.nodes.extend(other.nodes);
+    store.seen(&session, both).await.unwrap();
+    store.close().await.unwrap();
+    let facts =
+        "SELECT n.name || ' ' || n.uid || ' ' || f.value FROM node n LEFT JOIN node_fact f ON f.node = n.id ORDER BY n.id";
+    assert_eq!(rows(&path, facts).await, ["gpu-07 one 550", "gpu-07 two 570"]);
+}
+
+#[tokio::test]
+async fn of_two_checks_in_a_night_the_later_counts_whichever_is_written_first() {
+    for order in [[1, 2], [2, 1]] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = database(&folder);
+        let store = Store::open(&path).await.unwrap();
+        for hour in order {
+            let session = Session { night: Some(night(20_000).date), ..session(&format!("s{hour}"), at(20_000, hour).0) };
+            store.begin(&session, &owner(1)).await.unwrap();
+            let mut result = measured(1, 1, Outcome::Pass, f64::from(u8::try_from(hour).unwrap()) + 0.5);
+            result.about.check_hash = format!("hash{hour}");
+            store.finished(&session.id, &result).await.unwrap();
+        }
+        store.close().await.unwrap();
+        assert_eq!(rows(&path, NIGHTS).await, ["nbody %num_bodies=1 flops 20000 2.5 n=1 flags=1"]);
+    }
+}

@@ -1,6 +1,6 @@
 //! What changes results that are stored: removing, renaming, annotating, copying.
 
-use crate::support::{check_integrity, database, intend, measurement, name, owner, result, rows, session};
+use crate::support::{check_integrity, database, execute, intend, measurement, name, owner, result, rows, session};
 use muster_core::{
     case::SessionId,
     error::chain,
@@ -73,9 +73,9 @@ async fn old_sessions_go_with_all_that_belongs_to_them_and_the_file_becomes_smal
     assert_eq!((pruned.sessions(), pruned.cases, pruned.logs, pruned.unswept), (31, 31, 4, 0));
     let numbers = |going: &Going| (going.sessions(), going.cases, going.logs, going.started);
     assert_eq!(numbers(&would), numbers(&pruned));
-    upkeep.shrink().await.unwrap();
+    upkeep.shrink(&pruned, before).await.unwrap();
     let after = upkeep.size().await.unwrap();
-    // A server keeps the space for other rows.
+    // The size of a server is that of other tests, too.
     if path.as_file().is_some() {
         assert!(after < before / 3, "{before} bytes before, {after} after");
         let (less, said) = (before - after, would.bytes);
@@ -146,6 +146,50 @@ async fn a_session_is_deleted_from_its_night_and_another_one_of_the_night_stays(
 }
 
 #[tokio::test]
+async fn the_plan_and_the_state_of_a_night_are_those_of_the_sessions_that_are_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let started = Timestamp(20_000 * DAY);
+    let night = NightRules::default().night_of(started);
+    // `whole` has a result of all that it planned, one of them restored; `killed` began one case of three.
+    for (id, planned, ran, interrupted) in [
+        ("all", vec![1, 2, 3], vec![1, 2, 3], true),
+        ("whole", vec![1], vec![1, 4], false),
+        ("killed", vec![1, 2, 5], vec![1], true),
+    ] {
+        let session = Session {
+            night: Some(night.date),
+            num_cases: planned.len().max(ran.len()).try_into().unwrap(),
+            ..session(id, started.0)
+        };
+        store.begin(&session, &owner(1)).await.unwrap();
+        store.plan(&session.id, &night, planned.into_iter().map(name).collect()).await.unwrap();
+        for number in ran {
+            let restored_from = (number == 4).then(|| SessionId("all".into()));
+            store.finished(&session.id, &CaseResult { restored_from, ..result(number, 1, Outcome::Pass) }).await.unwrap();
+        }
+        store.end(&session.id, &owner(1), started, interrupted).await.unwrap();
+    }
+    store.close().await.unwrap();
+    let plan = "SELECT s.name || ' ' || p.state FROM planned p JOIN subject s ON s.id = p.subject
+        UNION ALL SELECT 'night ' || state FROM night ORDER BY 1";
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    let mut after = vec![rows(&path, plan).await.join(", ")];
+    for id in ["all", "killed", "whole"] {
+        upkeep.delete(&[SessionId(id.into())], Timestamp(20_001 * DAY), |_| Some(false)).await.unwrap();
+        after.push(rows(&path, plan).await.join(", "));
+    }
+    upkeep.close().await.unwrap();
+    insta::assert_snapshot!(after.join("\n"), @"
+    nbody %num_bodies=1 run, nbody %num_bodies=2 run, nbody %num_bodies=3 run, nbody %num_bodies=5 absent, night interrupted
+    nbody %num_bodies=1 run, nbody %num_bodies=2 absent, nbody %num_bodies=3 absent, nbody %num_bodies=5 absent, night interrupted
+    nbody %num_bodies=1 run, night ended
+    ");
+    check_integrity(&path).await;
+}
+
+#[tokio::test]
 async fn sessions_write_while_others_are_removed_and_copied() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
@@ -167,7 +211,7 @@ async fn sessions_write_while_others_are_removed_and_copied() {
         upkeep.backup(&copy).await.unwrap();
     }
     let pruned = upkeep.prune(&keep(20_200, 400, 0, None), |_| Some(false)).await.unwrap();
-    upkeep.shrink().await.unwrap();
+    upkeep.shrink(&pruned, 0).await.unwrap();
     if path.as_file().is_some() {
         upkeep.backup(&copy).await.unwrap();
     }
@@ -359,10 +403,14 @@ async fn an_annotation_is_about_what_is_stored() {
         created: Timestamp(5),
     };
     assert_eq!(upkeep.annotate(&annotation).await.unwrap(), 1);
+    execute(&path, "INSERT INTO metric (subject, variable, key, unit) SELECT min(id), 'latency', '8', 'us' FROM subject").await;
+    let row = Annotation { variable: Some("latency[8]".into()), ..annotation.clone() };
+    assert_eq!(upkeep.annotate(&row).await.unwrap(), 2);
     let wrong = [
         Annotation { system: Some("eidg".into()), ..annotation.clone() },
         Annotation { name: Some("nbdy".into()), ..annotation.clone() },
         Annotation { variable: Some("bandwidth".into()), ..annotation.clone() },
+        Annotation { variable: Some("latency[9]".into()), ..annotation.clone() },
         Annotation { node: Some("gpu-70".into()), ..annotation.clone() },
     ];
     let mut refused = Vec::new();
@@ -374,9 +422,10 @@ async fn an_annotation_is_about_what_is_stored() {
     no system in the results database DATABASE is called `eidg`: did you mean `eidf`?
     no check or case in the results database DATABASE is called `nbdy`: did you mean `nbody`?
     no variable in the results database DATABASE is called `bandwidth`
+    no variable in the results database DATABASE is called `latency[9]`: did you mean `latency[8]`?
     no node in the results database DATABASE is called `gpu-70`: did you mean `gpu-07`?
     ");
     let stored = "SELECT kind || ' ' || system || ' ' || name || ' ' || variable || ' ' || node || ' ' || from_night || ' ' || until \
-                  || ' ' || author || ' ' || reason FROM annotation";
+                  || ' ' || author || ' ' || reason FROM annotation WHERE id = 1";
     assert_eq!(rows(&path, stored).await, ["maintenance eidf nbody flops gpu-07 20000 20001 ada cooling"]);
 }

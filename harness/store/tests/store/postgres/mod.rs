@@ -1,5 +1,7 @@
 //! On a real PostgreSQL: the other tests of this binary, which is called again with a server, and what only a server does.
 
+mod upkeep;
+
 use crate::support::{SERVER, intend, launched, name, owner, result, session};
 use muster_core::{
     error::chain,

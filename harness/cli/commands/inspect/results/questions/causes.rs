@@ -15,6 +15,7 @@ use muster_core::{
     },
     result::{Failure, Outcome},
 };
+use muster_host::clock;
 use muster_judge::night::Night;
 use muster_report::causes::{NightOfCauses, json, report};
 use muster_session::runtime;
@@ -28,7 +29,7 @@ const CASES: usize = 12;
 
 pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.night.as_deref().unwrap_or("last-night"))?.and(&filters(&args.filters)?);
-    let night = runtime::build()?.block_on(async {
+    let (night, future) = runtime::build()?.block_on(async {
         let asked = Asked::open(cli).await?;
         let sessions = asked.sessions(&selection).await?;
         super::are_placed(&sessions)?;
@@ -45,15 +46,22 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
             let since = since(&asked.reader, &cause, night).await?;
             groups.push((cause, since));
         }
-        anyhow::Ok(NightOfCauses {
+        let of_causes = NightOfCauses {
             first,
             night,
             systems: failures.systems.into_iter().collect(),
             sessions: failures.sessions,
             cases: failures.cases,
             causes: groups,
-        })
+        };
+        let nights = if args.night.is_none() { asked.reader.nights(clock::now()).await? } else { Vec::new() };
+        anyhow::Ok((of_causes, nights.into_iter().filter_map(|nights| nights.future).max()))
     })?;
+    if let Some(future) = future {
+        terminal.note(&format!(
+            "note: a session is dated {future}, in the future, and is not looked at: is the clock of its machine right?"
+        ));
+    }
     terminal.print(&if args.json { json(&night)? } else { report(&night, args.all, &terminal.screen()) });
     Ok(0)
 }
@@ -71,7 +79,7 @@ async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Re
     }
     since.level = level(reader, cause, night).await?.filter(|level| since.first_bad.is_none_or(|bad| level.since <= bad));
     if let Some((good, bad)) = compared(&nights, &since) {
-        let (before, after) = (reader.facts(good, bad).await?, reader.facts(bad, bad).await?);
+        let (before, after) = (reader.facts(&good, &bad).await?, reader.facts(&bad, &bad).await?);
         since.changed = causes::changed(&before, &after);
     }
     Ok(since)
@@ -111,17 +119,22 @@ async fn level(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Re
     Ok(None)
 }
 
-/// A good and a bad run of one case, or one before and one after the change of its level: what differs between two cases says nothing.
-fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(&'a Occurrence, &'a Occurrence)> {
-    if let Some(Level { interval: (low, high), .. }) = since.level {
-        return nights.range(high..).flat_map(|(_, all)| all).find_map(|(case, after)| {
-            let before = nights.range(..low).rev().flat_map(|(_, all)| all).find(|(other, _)| other == case);
-            before.map(|(_, before)| (before, after))
-        });
-    }
-    let (good, bad) = (since.last_good?, since.first_bad?);
-    nights.get(&bad)?.iter().filter(|(_, one)| !one.is_fine).find_map(|(case, bad)| {
-        let mut before = nights.range(..=good).rev().flat_map(|(_, all)| all);
-        before.find(|(other, one)| other == case && one.is_fine).map(|(_, good)| (good, bad))
+/// The good runs of a case in a night and the bad ones in a later night, or those before and after the change of its level: what differs
+/// between two cases says nothing.
+fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(Vec<&'a Occurrence>, Vec<&'a Occurrence>)> {
+    let (good, bad, has_level) = match (&since.level, since.last_good, since.first_bad) {
+        // `high` and later; before `low`.
+        (Some(Level { interval: (low, high), .. }), ..) => (*low - 1, *high..=NightNumber::MAX, true),
+        (None, Some(good), Some(bad)) => (good, bad..=bad, false),
+        (None, ..) => return None,
+    };
+    let runs = |all: &'a [(usize, Occurrence)], case: usize, is_fine: bool| -> Vec<&'a Occurrence> {
+        let is_meant = |(of, one): &&(usize, Occurrence)| *of == case && (has_level || one.is_fine == is_fine);
+        all.iter().filter(is_meant).map(|(_, one)| one).collect()
+    };
+    nights.range(bad).flat_map(|(_, all)| all.iter().map(move |(case, _)| (all, *case))).find_map(|(all, case)| {
+        let after = runs(all, case, false);
+        let before = nights.range(..=good).rev().map(|(_, all)| runs(all, case, true)).find(|runs| !runs.is_empty())?;
+        (!after.is_empty()).then_some((before, after))
     })
 }

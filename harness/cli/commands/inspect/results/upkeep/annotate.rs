@@ -37,12 +37,13 @@ fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: T
     if reason.trim().is_empty() {
         bail!("--reason is empty: write why, in one sentence");
     }
+    let Place { name, system, partition, environ } = Place::of(cli.files.system.as_deref(), args)?;
     let annotation = Annotation {
         kind: kind(args.kind),
-        system: cli.files.system.clone(),
-        partition: args.partition.clone(),
-        environ: args.environ.clone(),
-        name: args.name.clone(),
+        system,
+        partition,
+        environ,
+        name,
         variable: args.variable.clone(),
         node: args.node.clone(),
         session: args.session.as_deref().map(|session| whole_id(cli, session)).transpose()?,
@@ -56,6 +57,46 @@ fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: T
     let number = with(cli, async |upkeep| Ok(upkeep.annotate(&annotation).await?))?;
     terminal.print(&format!("annotation {number}: {}\n", shown(&annotation)));
     Ok(0)
+}
+
+/// What an annotation is about, in the words that other commands print: `--system eidf:gpu`, `triad %size=2G @eidf:gpu+gnu`.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Place {
+    name: Option<String>,
+    system: Option<String>,
+    partition: Option<String>,
+    environ: Option<String>,
+}
+
+impl Place {
+    fn of(system: Option<&str>, args: &AnnotateArgs) -> anyhow::Result<Self> {
+        let mut place = Self { name: args.name.clone(), partition: args.partition.clone(), ..Self::default() };
+        place.environ.clone_from(&args.environ);
+        if let Some((name, at)) = args.name.as_deref().and_then(|name| name.rsplit_once(" @")) {
+            let (at, environ) = at.split_once('+').map_or((at, None), |(at, environ)| (at, Some(environ)));
+            place.name = Some(name.to_owned());
+            set("environments", &mut place.environ, environ)?;
+            place.set_system(at)?;
+        }
+        system.map_or(Ok(()), |system| place.set_system(system))?;
+        Ok(place)
+    }
+
+    /// `eidf`, or `eidf:gpu`
+    fn set_system(&mut self, text: &str) -> anyhow::Result<()> {
+        let (system, partition) = text.split_once(':').map_or((text, None), |(system, partition)| (system, Some(partition)));
+        set("systems", &mut self.system, Some(system))?;
+        set("partitions", &mut self.partition, partition)
+    }
+}
+
+/// One annotation is about one of them, or about all.
+fn set(what: &str, known: &mut Option<String>, name: Option<&str>) -> anyhow::Result<()> {
+    if let (Some(known), Some(name)) = (&*known, name) {
+        ensure!(known == name, "`{known}` and `{name}` are two {what}: an annotation is about one, or about all");
+    }
+    *known = known.take().or_else(|| name.map(str::to_owned));
+    Ok(())
 }
 
 /// `maintenance for the nights of 2026-11-17 to 2026-11-18`

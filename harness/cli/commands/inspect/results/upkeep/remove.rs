@@ -15,7 +15,7 @@ use muster_core::{case::SessionId, query::spec::Selection};
 use muster_host::{clock, owner};
 use muster_report::time;
 use muster_session::runtime;
-use muster_store::{Going, Keep, Owner, Reader, SessionRow, SessionState};
+use muster_store::{Going, Keep, Owner, Reader, SessionRow, SessionState, Space};
 use std::path::Path;
 
 pub fn delete(cli: &Cli, sessions: &[String], dry_run: bool, terminal: Terminal) -> anyhow::Result<u8> {
@@ -98,18 +98,24 @@ pub fn prune(cli: &Cli, args: &PruneArgs, terminal: Terminal) -> anyhow::Result<
         terminal.print(&format!("would remove {sessions}; {logs} log(s) of others: about {} less\n", megabytes(would.bytes)));
         return Ok(0);
     }
-    let (pruned, before, after) = with(cli, async |upkeep| {
+    let (pruned, space, before, after) = with(cli, async |upkeep| {
         let before = upkeep.size().await?;
         let pruned = upkeep.prune(&keep, owner::is_alive).await?;
-        if !pruned.is_nothing() {
-            upkeep.shrink().await?;
-        }
-        Ok((pruned, before, upkeep.size().await?))
+        let space = if pruned.is_nothing() { Space::GivenBack } else { upkeep.shrink(&pruned, before).await? };
+        Ok((pruned, space, before, upkeep.size().await?))
     })?;
     note_unswept(&pruned, terminal);
     let (sessions, logs) = (going(&pruned, terminal), pruned.logs);
     let (before, after) = (megabytes(before), megabytes(after));
     terminal.print(&format!("removed {sessions}; {logs} log(s) of others: {before} before, {after} after\n"));
+    match space {
+        Space::GivenBack => {}
+        Space::KeptAsLittle => terminal.note("note: that is under a tenth: the server keeps the space for the next rows"),
+        Space::InUse(tables) => terminal.note(&format!(
+            "note: the server keeps the space of {} for the next rows: they are in use, or too large; prune again later",
+            tables.join(", ").replace('"', "")
+        )),
+    }
     Ok(0)
 }
 
