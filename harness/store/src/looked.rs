@@ -1,6 +1,6 @@
 //! A system as a night looks at it: which values of a metric are needed, which are known, and what the next night is given.
 
-use crate::series::{AllSeries, Series};
+use crate::series::{Packed, Series, TOGETHER};
 use muster_judge::night::{Annotation, AnnotationKind, LOOKED_AT, Metric, Night, SegmentKey, System, Value};
 use std::collections::HashMap;
 
@@ -63,19 +63,32 @@ impl Looked {
         }
     }
 
-    /// What it has of nights up to one, for the night after it.
-    pub(crate) fn series(&self, until: Night) -> AllSeries {
-        let of = |(metric, known): (&Metric, &Known)| {
-            let bases: Option<Vec<u32>> = known.bases.iter().map(|basis| u32::try_from(*basis).ok()).collect();
-            let until = metric.values.iter().filter(|value| value.night <= until);
-            let value = |value: &Value| Some(Value { segment: *bases.as_ref()?.get(value.segment as usize)?, ..*value });
-            Some((metric.id, Series { since: known.since, values: until.map(value).collect::<Option<_>>()? }))
-        };
-        let by_metric = self.system.metrics.iter().zip(&self.known).map(of).collect::<Option<_>>();
-        // Nobody has 2^32 bases. Without series all figures are read again.
-        let since = if by_metric.is_some() { self.start } else { Night(i32::MAX) };
-        AllSeries { since, by_metric: by_metric.unwrap_or_default() }
+    /// What it has of nights up to one, for the night after it, in parts of which none takes much memory.
+    pub(crate) fn packed(&self, until: Night) -> impl Iterator<Item = Vec<u8>> {
+        let parts = self.system.metrics.chunks(TOGETHER).zip(self.known.chunks(TOGETHER));
+        parts.map(move |(metrics, known)| {
+            let mut packed = Packed::new(self.start);
+            for (metric, known) in metrics.iter().zip(known) {
+                packed.add(metric.id, &series(metric, known, until));
+            }
+            packed.into_bytes()
+        })
     }
+}
+
+/// What is known of a metric up to a night, with the bases of these values alone, as they would be read from history.
+fn series(metric: &Metric, known: &Known, until: Night) -> Series {
+    let mut used: Vec<i64> = Vec::with_capacity(known.bases.len());
+    let value = |value: &Value| {
+        let basis = *known.bases.get(value.segment as usize)?;
+        let place = used.iter().position(|known| *known == basis).unwrap_or_else(|| {
+            used.push(basis);
+            used.len() - 1
+        });
+        Some(Value { segment: u32::try_from(place).ok()?, ..*value })
+    };
+    let values = metric.values.iter().filter(|value| value.night <= until).filter_map(value).collect();
+    Series { since: known.since, bases: used, values }
 }
 
 /// The night since which the values of a metric are needed by a night that looks at the last [`LOOKED_AT`] before it, or before a
@@ -103,15 +116,13 @@ pub(crate) fn unpack(
 ) -> Vec<i64> {
     let mut others = Vec::new();
     for (metric, known) in metrics.iter_mut().zip(known) {
-        let Some(Series { since, values }) = packed.remove(&metric.id) else {
+        let Some(Series { since, bases, values }) = packed.remove(&metric.id) else {
             others.push(metric.id);
             continue;
         };
-        known.since = since;
-        metric.values.reserve(values.len() + 1);
-        for Value { night, value, segment } in values {
-            known.add(metric, keys, (night, value, segment.into()));
-        }
+        metric.segments = bases.iter().map(|basis| keys.get(basis).cloned().unwrap_or_default()).collect();
+        metric.values = values;
+        *known = Known { since, bases };
     }
     others
 }

@@ -155,8 +155,13 @@ impl Reader {
         const PACKED: &str = "SELECT p.data FROM judged j JOIN judged_series p ON p.system = j.system AND p.night = j.night
             WHERE j.system = $1 AND j.revision = $2";
         let statement = || query(PACKED).bind(system.to_owned()).bind(judged.revision);
-        let unpacked = |row: &Row| Ok(AllSeries::from_bytes(row.try_get(0)?));
-        Ok(self.all("figures of judged nights", statement, unpacked).await?.into_iter().next().flatten())
+        let unpacked = |row: &Row| {
+            let mut part = AllSeries::default();
+            Ok(part.add(row.try_get(0)?).map(|()| part))
+        };
+        let parts = self.all("figures of judged nights", statement, unpacked).await?;
+        let parts: Option<Vec<AllSeries>> = parts.into_iter().collect();
+        Ok(parts.and_then(|parts| parts.into_iter().reduce(AllSeries::and)))
     }
 
     /// The metrics of a system with their figures from night to night, both included, and the plan of the last.

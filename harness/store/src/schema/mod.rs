@@ -23,6 +23,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0010_series.sql"),
     include_str!("migrations/0011_figure_rules.sql"),
     include_str!("migrations/0012_usage.sql"),
+    include_str!("migrations/0013_series_in_parts.sql"),
 ];
 
 /// Brings the database to the version this crate knows.

@@ -70,12 +70,11 @@ async fn keep(
         return Ok(false);
     }
     statement(connection.dialect()).execute(connection, changes, bind).await?;
-    let insert = query(
-        "INSERT INTO judged_series (system, night, data) VALUES ($1, $2, $3)
-         ON CONFLICT (system) DO UPDATE SET night = excluded.night, data = excluded.data",
-    );
-    let insert = insert.bind(system.clone()).bind(i64::from(until.0)).bind(looked.series(until).to_bytes());
-    insert.execute(connection).await?;
+    query("DELETE FROM judged_series WHERE system = $1").bind(system.clone()).execute(connection).await?;
+    for (part, data) in (0_i64..).zip(looked.packed(until)) {
+        let insert = query("INSERT INTO judged_series (system, part, night, data) VALUES ($1, $2, $3, $4)");
+        insert.bind(system.clone()).bind(part).bind(i64::from(until.0)).bind(data).execute(connection).await?;
+    }
     Ok(true)
 }
 

@@ -43,6 +43,14 @@ impl NightWriter {
         messages: &[&Message],
         attempts: &[Row<'_, AttemptEntry>],
     ) -> Result<(), Error> {
+        let is_plan = |message: &&Message| matches!(message, Message::Plan(..));
+        if messages.iter().any(is_plan) {
+            // Others may have added cases, and aliases, since. Once: many sessions may begin in one transaction.
+            self.forget();
+        }
+        if !attempts.is_empty() || messages.iter().any(is_plan) {
+            self.known.load_aliases(connection).await?;
+        }
         for message in messages {
             match message {
                 Message::Plan(session, plan) => self.plan(connection, sessions.get(session), plan).await?,
@@ -74,9 +82,7 @@ impl NightWriter {
         (night, cases): &(Night, Vec<CaseName>),
     ) -> Result<(), Error> {
         let Some(SessionCases { system, .. }) = session else { return Ok(()) };
-        // Others may have added aliases since.
-        self.forget();
-        self.known.load(connection, system).await?;
+        self.known.load_system(connection, system).await?;
         insert_night(connection, system, night).await?;
         history::forget(connection, system, night.date.days()).await?;
         self.history.plan(connection, &mut self.known, night.date.days(), cases.iter()).await
@@ -110,7 +116,7 @@ impl NightWriter {
         attempts: &[Row<'_, AttemptEntry>],
     ) -> Result<(), Error> {
         for SessionCases { system, .. } in sessions.values() {
-            self.known.load(connection, system).await?;
+            self.known.load_system(connection, system).await?;
         }
         for (_, _, entry) in attempts {
             let CaseResult { name, described, times, .. } = &entry.result;

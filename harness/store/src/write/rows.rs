@@ -102,7 +102,9 @@ impl Ids {
         next.left = next.left.map(|left| left - most);
         let changes = &mut next.changes;
         changes.clear();
-        for SessionCases { number, .. } in sessions.values() {
+        let of_states = states.iter().map(|(key, _)| &key.session);
+        let concerned: HashSet<&Text> = messages.iter().filter_map(|message| message.of_session()).chain(of_states).collect();
+        for SessionCases { number, .. } in concerned.into_iter().filter_map(|session| sessions.get(session)) {
             let last = query("SELECT coalesce(max(change), 0) FROM live WHERE session = $1").bind(number);
             changes.insert(*number, last.fetch_scalar(connection).await?);
         }

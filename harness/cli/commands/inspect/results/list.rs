@@ -19,6 +19,9 @@ use std::collections::BTreeSet;
 /// So many sessions are looked through at once for their cases.
 const CHUNK: usize = 100;
 
+/// So many cases are counted at once, or those of one session: all of them are in memory.
+const CASES: u32 = 2_000;
+
 pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
     list_some(cli, &selection, (args.limit, &args.outcome), args.format, terminal)
@@ -44,23 +47,23 @@ fn list_some(
         if rows.is_empty() {
             asked.are_known(&selection.filters).await?;
         }
-        let ids: Vec<_> = rows.iter().map(|row| row.session.id.clone()).collect();
-        let mut results = asked.reader.outcomes_of(&ids).await?;
-        let with_results = |row: SessionRow| {
-            let results = results.remove(&row.session.id).unwrap_or_default();
-            (row, results)
-        };
-        anyhow::Ok(rows.into_iter().map(with_results).collect::<Vec<_>>())
+        let mut counted = Vec::with_capacity(rows.len());
+        for part in parts(&rows) {
+            let ids: Vec<_> = part.iter().map(|row| row.session.id.clone()).collect();
+            let results = asked.reader.outcomes_of(&ids).await?;
+            let counts = |row: &SessionRow| {
+                let cases = results.get(&row.session.id).map_or(&[][..], Vec::as_slice);
+                (row.clone(), Results::new(&row.session, cases).counts())
+            };
+            counted.extend(part.iter().map(counts));
+        }
+        anyhow::Ok(counted)
     })?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let listed: Vec<ListedSession<'_>> = sessions
         .iter()
         .take(limit)
-        .map(|(row, cases)| ListedSession {
-            session: &row.session,
-            state: row.state,
-            counts: Results::new(&row.session, cases).counts(),
-        })
+        .map(|(row, counts)| ListedSession { session: &row.session, state: row.state, counts: counts.clone() })
         .collect();
     let is_cut = sessions.len() > limit;
     match format {
@@ -75,6 +78,22 @@ fn list_some(
         terminal.note(&format!("note: only the newest {limit} session(s): there are more, `-N all` lists them"));
     }
     Ok(0)
+}
+
+/// The sessions, in parts whose cases are counted at once.
+fn parts(mut rows: &[SessionRow]) -> Vec<&[SessionRow]> {
+    let mut parts = Vec::new();
+    while !rows.is_empty() {
+        let mut cases = 0_u32;
+        let fits = |row: &&SessionRow| {
+            cases = cases.saturating_add(row.session.num_cases);
+            cases <= CASES
+        };
+        let (part, rest) = rows.split_at(rows.iter().take_while(fits).count().max(1));
+        parts.push(part);
+        rows = rest;
+    }
+    parts
 }
 
 /// The sessions of a selection with their states, the newest first.
@@ -132,4 +151,24 @@ fn has_outcome(outcome: Option<&Outcome>, wanted: &[String]) -> bool {
         wanted == outcome.row().word || *wanted == outcome.to_string() || (wanted == "failed" && !outcome.is_fine())
     };
     wanted.is_empty() || outcome.is_some_and(|outcome| wanted.iter().any(|wanted| is(outcome, wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_core::result::{Session, SessionState};
+    use muster_store::Held;
+
+    #[test]
+    fn cases_are_counted_some_thousands_at_once_and_no_session_is_left_out() {
+        let row = |num_cases| SessionRow {
+            session: Session { num_cases, ..Session::default() },
+            held: Held { owner: owner::this_owner(), heartbeat: 0 },
+            state: SessionState::Ended,
+        };
+        let rows = [0, 1_999, 1, 1, 50_000, u32::MAX, 7].map(row);
+        let sizes = |rows: &[SessionRow]| parts(rows).iter().map(|part| part.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(&rows), [3, 1, 1, 1, 1]);
+        assert!(sizes(&[]).is_empty());
+    }
 }

@@ -50,9 +50,20 @@ pub(crate) struct Described {
 impl Known {
     /// Reads what a session of this system will need.
     pub(crate) async fn load(&mut self, connection: &mut Connection, system: &str) -> Result<(), Error> {
+        self.load_aliases(connection).await?;
+        self.load_system(connection, system).await
+    }
+
+    /// Reads the aliases again: others may have added some.
+    pub(crate) async fn load_aliases(&mut self, connection: &mut Connection) -> Result<(), Error> {
         let aliases = query("SELECT old_name, new_name FROM alias ORDER BY old_name").fetch_all(connection).await?;
         let alias = |row: &Row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?));
         self.aliases = Aliases::of(aliases.iter().map(alias).collect::<Result<_, _>>()?);
+        Ok(())
+    }
+
+    /// Reads what a session of this system will need beside the aliases.
+    pub(crate) async fn load_system(&mut self, connection: &mut Connection, system: &str) -> Result<(), Error> {
         if !self.systems.insert(system.to_owned()) {
             return Ok(());
         }
