@@ -96,7 +96,7 @@ const OTHERS: [&str; 51] = [
 const CRATES: [&str; 4] = ["harness/cli/", "harness/session/src/", "harness/host/src/", "harness/convert/src/stored/"];
 
 /// What makes a message, or says in which context an error was found.
-const CALLS: [&str; 15] = [
+const CALLS: [&str; 18] = [
     "bail!(",
     "anyhow!(",
     "ensure!(",
@@ -112,16 +112,22 @@ const CALLS: [&str; 15] = [
     "Err(",
     "io::Error::new(",
     "End::infra(",
+    "return format!(",
+    ".push(",
+    "writeln!(",
 ];
 
 /// What a message may begin with.
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 18] = [
+const OTHERS_OF_CALLS: [&str; 28] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
+    "write `max-retries: 2`, for instance",
+    "a file of settings is one document",
+    "remove the line `---` before it",
     "`…` is an action: a file of settings has none",
     "`…` takes text or a number, found …",
     "`…` is true or false, found …",
@@ -141,6 +147,14 @@ const OTHERS_OF_CALLS: [&str; 18] = [
     "wrote …: a check reads its part with `reference: …#CHECK`",
     "… case(s) are restored, … run",
     "at most this run uses ……",
+    "only `…` is shown; it was judged together with the other partitions",
+    // Counts, and parts of files.
+    "… job(s) of abandoned sessions would be ended",
+    "… job(s) of abandoned sessions ended, … left",
+    "… (beyond the limit)",
+    "# scheduler …, … task(s), time_limit …, max_pending_time …",
+    "  - name: …\n    scheduler: …\n    environs: [default]",
+    "      # …: NAME    # of the kubeconfig; without it the current one, and in a pod its own cluster",
 ];
 
 /// A file of the program.
