@@ -257,6 +257,48 @@ fn what_the_converter_does_not_see_is_as_the_page_says() {
 }
 
 #[test]
+fn a_descriptor_of_instances_becomes_a_check_that_loads_whatever_its_data_sets_are() {
+    let sandbox = Sandbox::new();
+    let options = "{ region: eu-west-1, bucket: 's3://bench', subnets: [subnet-0a1b2c3d] }";
+    let partition = format!("{{ name: p, scheduler: ec2, environs: [e], time_limit: 1h, sched_options: {options} }}");
+    sandbox.write("site.yaml", &format!("name: c\npartitions: [{partition}]\nenvironments: [{{ name: e }}]\n"));
+    let sets = [
+        ("s3://sets/imagenet/train", "~/data/train", ""),
+        ("s3://sets/folder/", "~/folder/", "8a61469f7ea1b51cbae51d4f78837e45"),
+        ("s3://sets", "/all", ""),
+        ("s3://sets/a b", "/ab", ""),
+        ("s3://sets/one.tar", "$HOME/one", ""),
+        ("s3://sets/two.tar", "/two", "no digest"),
+    ];
+    let mut text = "[info]\nexecution_engine = \"aws.ec2\"\n[aws.ec2]\nimage = \"ami-0abc1234\"\n[hardware]\n\
+                    instance_type = \"c7i.large\"\n[ml]\nbenchmark_code = \"./run\"\n"
+        .to_owned();
+    for (src, path, md5) in sets {
+        let md5 = if md5.is_empty() { String::new() } else { format!("md5 = \"{md5}\"\n") };
+        text += &format!("[[data.sources]]\nsrc = \"{src}\"\npath = \"{path}\"\n{md5}");
+    }
+    sandbox.write("instances.toml", &text);
+    let converted = sandbox.muster(&["convert", "instances.toml"]);
+    assert_eq!(converted.code, Some(1), "{}", converted.stderr);
+    for part in
+        ["`s3://sets/a b` has letters", "`$HOME/one` is not a path", "`no digest` is not a digest", "a folder has no digest"]
+    {
+        assert!(converted.stderr.contains(part), "{part}\n{}", converted.stderr);
+    }
+    let shown = sandbox.muster(&["-C", "site.yaml", "--system", "c", "-c", "instances.check.yaml", "--dry-run"]);
+    assert_eq!(shown.code, Some(0), "{}{}", shown.stdout, shown.stderr);
+    for part in [
+        "# fetches s3://sets/imagenet/train/ as /root/data/train",
+        "# fetches s3://sets/folder/ as /root/folder/",
+        "# fetches s3://sets/ as /all",
+        "# fetches s3://sets/two.tar as /two",
+        "s3://bench/muster/",
+    ] {
+        assert!(shown.stdout.contains(part), "{part}\n{}", shown.stdout);
+    }
+}
+
+#[test]
 fn a_descriptor_of_anubis_becomes_a_check_that_loads_and_shows_its_pod() {
     let sandbox = Sandbox::new();
     let site = "name: c\npartitions:\n  - { name: p, scheduler: k8s, environs: [e] }\nenvironments: [{ name: e }]\n";

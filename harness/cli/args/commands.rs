@@ -163,6 +163,9 @@ pub struct SweepArgs {
     /// Also remove what is kept of failures, whatever its age
     #[arg(long)]
     pub kept: bool,
+    /// Only what is left of the case with this identifier [repeatable]
+    #[arg(long, value_name = "ID")]
+    pub id: Vec<String>,
 }
 
 /// `muster k8s role ...`

@@ -6,9 +6,15 @@ use crate::{
     inputs::selection,
     terminal::Terminal,
 };
-use anyhow::{Context, bail};
+use anyhow::{Context as _, anyhow, bail};
 use muster_core::job::descriptor::{NamedScheduler, Schedulers};
-use muster_text::{Value, diagnostic::did_you_mean, shell::quote};
+use muster_text::{
+    Value,
+    decode::{Context, Placeholders},
+    diagnostic::{Diagnostic, Span, did_you_mean},
+    shell::quote,
+    yaml::Node,
+};
 use std::fmt::Write as _;
 
 /// The option that only works where the kubeconfig has this context: it is written for who asks for it.
@@ -17,7 +23,32 @@ const CONTEXT: &str = "context";
 /// A partition, with the options that were found or given.
 struct Planned<'a> {
     scheduler: NamedScheduler,
-    options: Vec<(&'a str, String)>,
+    options: Vec<(&'a str, Value)>,
+}
+
+/// The value of an option as its site file has it: text, or what the option takes instead. A list has commas between its items.
+fn value_of(scheduler: NamedScheduler, name: &str, text: &str) -> Result<Value, Vec<Diagnostic>> {
+    let Some(option) = scheduler.options.iter().find(|option| option.name == name) else { return Ok(text.into()) };
+    let mistakes = |value: &Value| {
+        let mut context = Context::new(Placeholders::Refuse);
+        (option.set)(&mut (), &Node::from_value(value, Span::default()), &mut context);
+        context.diagnostics
+    };
+    let fits = |value: &Value| mistakes(value).is_empty();
+    let items = || text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect::<Value>();
+    let as_json = || serde_json::from_str(text).ok().filter(fits);
+    if fits(&text.into()) {
+        return Ok(text.into());
+    }
+    if let Some(value) = as_json() {
+        return Ok(value);
+    }
+    if !fits(&Value::Array(Vec::new())) {
+        return Ok(text.into());
+    }
+    let value = items();
+    let wrong = mistakes(&value);
+    if wrong.is_empty() { Ok(value) } else { Err(wrong) }
 }
 
 pub fn init(args: &InitArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
@@ -62,17 +93,24 @@ fn planned<'a>(args: &'a InitArgs, schedulers: &Schedulers) -> anyhow::Result<Ve
             let hint = did_you_mean(name, names.iter().copied()).unwrap_or_else(|| format!("there is {}", names.join(", ")));
             format!("--scheduler {name}: there is no such scheduler: {hint}")
         })?;
-        planned.push(Planned { scheduler, options: (scheduler.found)().unwrap_or_default() });
+        planned.push(Planned { scheduler, options: found((scheduler.found)().unwrap_or_default()) });
     } else {
         // An alias is asked for by name.
         let own = schedulers.named().filter(|scheduler| scheduler.name == scheduler.own_name());
-        planned.extend(own.filter_map(|scheduler| Some(Planned { scheduler, options: (scheduler.found)()? })));
+        planned.extend(own.filter_map(|scheduler| Some(Planned { scheduler, options: found((scheduler.found)()?) })));
     }
     for (name, value) in args.options()? {
         let mut is_used = false;
         for partition in planned.iter_mut().filter(|partition| partition.scheduler.option_names().any(|known| known == name)) {
             partition.options.retain(|(known, _)| *known != name);
-            partition.options.push((name, value.to_owned()));
+            let value = value_of(partition.scheduler, name, value).map_err(|mistakes| {
+                let said = mistakes.into_iter().map(|Diagnostic { message, hint, .. }| match hint {
+                    Some(hint) => format!("{message} ({hint})"),
+                    None => message,
+                });
+                anyhow!("--option {name}={value}: {}", said.collect::<Vec<_>>().join("; "))
+            })?;
+            partition.options.push((name, value));
             is_used = true;
         }
         if !is_used {
@@ -83,12 +121,16 @@ fn planned<'a>(args: &'a InitArgs, schedulers: &Schedulers) -> anyhow::Result<Ve
         }
     }
     for Planned { scheduler, options } in &planned {
-        let options: Value = options.iter().map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str()))).collect();
+        let options: Value = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         if let Some(wrong) = (scheduler.wrong_options)(&options).into_iter().next() {
             bail!("{}", wrong.mistake.message);
         }
     }
     Ok(planned)
+}
+
+fn found(options: Vec<(&str, String)>) -> Vec<(&str, Value)> {
+    options.into_iter().map(|(name, value)| (name, value.into())).collect()
 }
 
 fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
@@ -114,7 +156,7 @@ fn site_file(name: &str, host: &str, planned: &[Planned<'_>]) -> String {
             }
         }
         for (name, value) in options {
-            let _ = writeln!(yaml, "      {name}: {}", text(value));
+            let _ = writeln!(yaml, "      {name}: {value}");
         }
     }
     yaml + "\nenvironments:\n  - name: default\n"

@@ -79,8 +79,12 @@ pub async fn swept(
     let Scoped { schedulers, unreachable } = scope::in_scope_of(cli, Some(&site), &open);
     let mut inventories = inventories(&schedulers, terminal).await;
     inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
-    let looked =
-        Looked { open: open.iter().filter(|job| !spared.contains(&job.session)).collect(), inventories, kept: args.kept };
+    let looked = Looked {
+        open: open.iter().filter(|job| !spared.contains(&job.session)).collect(),
+        inventories,
+        kept: args.kept,
+        ids: &args.id,
+    };
     let owners = Owners { reader: reader.as_ref(), schedulers: &schedulers, terminal };
     let mut verdicts = looked.verdicts(spared, &owners, wait).await;
     let mut text = String::new();
@@ -116,15 +120,21 @@ struct Looked<'a> {
     inventories: Vec<Inventory>,
     /// `--kept`
     kept: bool,
+    /// `--id`; none: all.
+    ids: &'a [String],
 }
 
 impl Looked<'_> {
     fn found(&self) -> impl Iterator<Item = &Found> {
-        self.inventories.iter().flat_map(|inventory| &inventory.found)
+        self.inventories.iter().flat_map(|inventory| &inventory.found).filter(|found| self.is_named(found))
+    }
+
+    fn is_named(&self, found: &Found) -> bool {
+        self.ids.is_empty() || self.ids.iter().any(|id| *id == *found.job.identifier.as_str())
     }
 
     fn is_removed(&self, found: &Found, verdicts: &Verdicts) -> bool {
-        is_to_remove(found, verdicts.is_gone(&found.job.session), self.kept)
+        self.is_named(found) && is_to_remove(found, verdicts.is_gone(&found.job.session), self.kept)
     }
 
     fn removed(&self, verdicts: &Verdicts) -> Vec<&Found> {

@@ -13,13 +13,23 @@ fn live(cloud: &Cloud) -> Vec<Value> {
 pub(crate) fn a_script_that_fails_keeps_its_instance_for_a_while() {
     let cloud = Cloud::start();
     let check = "time_limit: 2m\nkeep_failed: 20m\nexecutable: 'echo bad; exit 7'\nsanity: []";
-    let ended = Place::new(&cloud, OFTEN, check, "").run(&[]).expect_case(1, "fail{workload}", &["7"]);
+    let place = Place::new(&cloud, OFTEN, check, "");
+    let ended = place.run(&[]).expect_case(1, "fail{workload}", &["7"]);
     let kept = live(&cloud);
     assert_eq!(kept.len(), 1, "{}", ended.text);
     let shutdowns = kept[0]["shutdowns"].to_string();
     assert!(shutdowns.contains("-P +20"), "{shutdowns}");
     let id = kept[0]["id"].as_str().unwrap_or_default();
     assert!(ended.text.contains(&format!("aws ssm start-session --region eu-west-1 --target {id}")), "{}", ended.text);
+    // One command removes the instance and all that it had.
+    let identifier = ended.case()["identifier"].as_str().unwrap_or_default();
+    let command = format!("sweep --kept --id {identifier}");
+    assert!(ended.text.contains(&command) && ended.text.contains("what was kept goes by itself at 2"), "{}", ended.text);
+    for (other, left) in [("aaaaaaaa", 1), (identifier, 0)] {
+        let swept = place.start(&mut place.command(&["sweep", "--kept", "--id", other])).ended();
+        assert_eq!((swept.code, live(&cloud).len()), (Some(0), left), "{}", swept.text);
+    }
+    assert_eq!(cloud.left()["objects"], json!([]));
 
     let cloud = Cloud::start();
     let check = "time_limit: 2m\nkeep_failed: 0s\nexecutable: 'exit 7'\nsanity: []";

@@ -80,6 +80,25 @@ fn flags_choose_the_scheduler_and_its_options() {
 }
 
 #[test]
+fn an_option_that_is_a_list_is_written_as_one() {
+    let sandbox = Sandbox::new();
+    let options =
+        ["region=eu-west-1", "bucket=s3://bench", "subnets=subnet-0a1b2c3d, subnet-1b2c3d4e", "tags={\"team\": \"hpc\"}"];
+    let mut args = vec!["--scheduler", "ec2", "--site-name", "aws", "a"];
+    args.extend(options.iter().flat_map(|option| ["--option", option]));
+    let ended = init(&sandbox, &args);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let text = sandbox.read("a/site-config/aws.yaml");
+    assert!(
+        text.contains("      subnets: [\"subnet-0a1b2c3d\",\"subnet-1b2c3d4e\"]\n      tags: {\"team\":\"hpc\"}\n"),
+        "{text}"
+    );
+    assert_eq!(sandbox.muster(&["-c", "a/checks", "-C", "a/site-config", "--system", "aws", "-lC"]).code, Some(0));
+    let wrong = refused(&sandbox, &["--scheduler", "ec2", "--option", "subnets=subnet-1", "b"]);
+    assert_snapshot!(wrong, @"error: --option subnets=subnet-1: `subnet-1` is not a subnet (write `subnet-` and 8 or 17 hex digits)");
+}
+
+#[test]
 fn what_is_there_is_never_overwritten() {
     for (there, left) in
         [("site-config/here.yaml", "checks/hello/hello.check.yaml"), ("checks/hello/hello.check.yaml", "site-config/here.yaml")]

@@ -32,7 +32,7 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 51] = [
+const OTHERS: [&str; 50] = [
     "scontrol, sinfo or sbatch",
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
@@ -70,7 +70,6 @@ const OTHERS: [&str; 51] = [
     "ec2 delete-volume --volume-id …",
     "s3 rm --recursive …",
     "aws ssm start-session… --target …",
-    "aws ec2 terminate-instances… --instance-ids …",
     "look for the instances",
     "ec2 delete-security-group --group-id …",
     "ec2 describe-security-groups --filters Name=group-name,Values=…",

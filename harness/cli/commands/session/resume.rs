@@ -77,7 +77,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
 
 /// Removes what abandoned sessions left. The session has its exit code already: a signal only ends the sweep.
 pub fn sweep_after(cli: &Cli, runtime: &Runtime, terminal: Terminal) {
-    let args = SweepArgs { dry_run: false, kept: false };
+    let args = SweepArgs { dry_run: false, kept: false, id: Vec::new() };
     let swept = runtime.block_on(async {
         let sweep = async |claims: &mut Claims| {
             let spared = left_for_others(cli).await?;

@@ -132,6 +132,26 @@ fn ec2(descriptor: &mut Descriptor<'_>) -> Entries {
 /// Data sets, for instances.
 fn data(descriptor: &mut Descriptor<'_>) -> Vec<Value> {
     let mut sets = Vec::new();
+    for Source { src, dest, sum } in sources(descriptor) {
+        let Some(src) = source(descriptor, src, sum.is_some()) else { continue };
+        let Some(dest) = destination(descriptor, dest) else { continue };
+        let sum = sum.and_then(|sum| digest(descriptor, sum, src.ends_with('/')));
+        let mut set = vec![("src", src), ("dest", dest)];
+        set.extend(sum.map(|sum| ("md5", sum)));
+        sets.push(Value::Dict(set.into_iter().map(|(key, value)| (Value::Str(key.to_owned()), Value::Str(value))).collect()));
+    }
+    sets
+}
+
+/// A data source as it is written.
+struct Source {
+    src: Said<String>,
+    dest: Said<String>,
+    sum: Option<Said<String>>,
+}
+
+fn sources(descriptor: &mut Descriptor<'_>) -> Vec<Source> {
+    let mut sets = Vec::new();
     for at in 0.. {
         let path = format!("data.sources.{at}");
         if !descriptor.has(&format!("{path}.")) {
@@ -150,11 +170,66 @@ fn data(descriptor: &mut Descriptor<'_>) -> Vec<Value> {
             descriptor.say(src.line, Level::Refused, why, Some("add it to `data` with `sha256`, as `sha256sum FILE` prints it"));
             continue;
         }
-        let mut set = vec![("src", src.value), ("dest", dest.value)];
-        set.extend(sum.map(|sum| ("md5", sum.value)));
-        sets.push(Value::Dict(set.into_iter().map(|(key, value)| (Value::Str(key.to_owned()), Value::Str(value))).collect()));
+        sets.push(Source { src, dest, sum });
     }
     sets
+}
+
+/// The source of a data set as a check names it. Anubis takes what has no digest and no ending for a folder.
+fn source(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>, has_digest: bool) -> Option<String> {
+    let Some(place) = value.strip_prefix("s3://") else { return Some(value) };
+    let (_, key) = place.split_once('/').unwrap_or((place, ""));
+    if !is_plain(key) && !key.is_empty() {
+        let why = format!("`{value}` has letters that no key of a data set has");
+        descriptor.say(
+            line,
+            Level::Refused,
+            why,
+            Some("copy it to a key of letters, digits and `/_.-=+@:,`, and add it to `data`"),
+        );
+        return None;
+    }
+    let is_file = has_digest || key.ends_with('/') || key.rsplit('/').next().is_some_and(|last| last.contains('.'));
+    if is_file {
+        return Some(value);
+    }
+    let why = format!("`{value}` is taken for a folder: all that is below it is fetched");
+    descriptor.say(line, Level::Note, why, Some("leave out the `/` at its end if it is one object"));
+    Some(format!("{value}/"))
+}
+
+/// Where a data set goes.
+fn destination(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>) -> Option<String> {
+    let dest = match value.strip_prefix("~/") {
+        Some(below) => {
+            descriptor.say(line, Level::Note, "the script is root, whose home is /root".to_owned(), None);
+            format!("/root/{below}")
+        }
+        None => value,
+    };
+    let is_place = is_plain(&dest) && dest != "/" && !dest.split('/').any(|part| part == "..");
+    if !is_place {
+        let why = format!("`{dest}` is not a path for a data set");
+        descriptor.say(line, Level::Refused, why, Some("add it to `data` with a path of letters, digits and `/_.-=+@:,`"));
+    }
+    is_place.then_some(dest)
+}
+
+/// By what a data set is verified. A folder has no digest.
+fn digest(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>, is_folder: bool) -> Option<String> {
+    let why = if is_folder {
+        "a folder has no digest".to_owned()
+    } else if value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Some(value);
+    } else {
+        format!("`{value}` is not a digest of MD5, which has 32 hex digits")
+    };
+    descriptor.say(line, Level::Dropped, why, Some("each file is verified by its size alone"));
+    None
+}
+
+fn is_plain(path: &str) -> bool {
+    !path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-=+@:,".contains(c))
 }
 
 fn pods(descriptor: &mut Descriptor<'_>) -> Entries {
@@ -190,7 +265,7 @@ fn pods(descriptor: &mut Descriptor<'_>) -> Entries {
     }
     if descriptor.has("data.sources.") {
         let line = descriptor.line_of("data.sources.");
-        let sources = data(descriptor).len();
+        let sources = sources(descriptor).len();
         let why = format!("{sources} data source(s) are not fetched for pods");
         descriptor.say(line, Level::Refused, why, Some("mount a volume with `k8s_patch`, or fetch them in `prerun_cmds`"));
     }

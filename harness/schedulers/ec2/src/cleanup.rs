@@ -9,7 +9,10 @@
 
 use crate::{
     cloud::{CloudError, Filter, Instance},
-    decide::status::{Member, State},
+    decide::{
+        block::shown,
+        seen::{Member, Phase, State},
+    },
     failure,
     launch::seconds,
     objects,
@@ -42,16 +45,20 @@ pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> 
     let (tracked, _watching) = region.watch(job)?;
     let handle = tracked.handle();
     let cleanup = Cleanup { region, job, handle, tracked };
-    match how {
+    let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
         Disposition::Delete => {
-            let left = cleanup.delete(true).await?;
-            if left.is_empty() {
-                region.forget(job);
-            }
-            Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
+            cleanup.delete(true).await.map(|left| Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
         }
+    };
+    let cleaned = match cleaned {
+        Err(error) if CloudError::is_no_region(&error) => Ok(Leftovers { is_gone: true, ..Leftovers::default() }),
+        cleaned => cleaned,
+    };
+    if how == Disposition::Delete && cleaned.as_ref().is_ok_and(|left| left.is_gone) {
+        region.forget(job);
     }
+    cleaned
 }
 
 struct Cleanup<'a> {
@@ -105,8 +112,7 @@ impl Cleanup<'_> {
         let region = self.aws_region();
         let mut look: Vec<String> = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
         look.extend(self.logins(&kept, &sight).await);
-        let delete = vec![format!("aws ec2 terminate-instances{region} --instance-ids {}", kept.join(" "))];
-        Ok(Leftovers { items, is_gone: false, look, delete })
+        Ok(Leftovers { items, look, until: Some(shown(until)), ..Leftovers::default() })
     }
 
     /// The commands that log in to what is kept, with the key pair of the site.
@@ -283,7 +289,6 @@ fn kept(handle: &Handle, sight: &Sight) -> Vec<String> {
 
 /// Its script ran, and its agent keeps the instance.
 fn has_failed(member: &Member) -> bool {
-    use crate::decide::status::Phase;
     let Some(said) = &member.said else { return false };
     match said.state {
         Phase::Done | Phase::Timeout => said.exit.is_some_and(|exit| exit != 0),

@@ -8,7 +8,7 @@ pub(crate) fn of_launch(error: CloudError, operation: &str) -> SchedulerError {
     let class = match &error {
         CloudError::Refused { status, .. } if *status >= 500 => Class::Outage,
         CloudError::Refused { code, .. } if is_busy(code) => Class::Outage,
-        CloudError::Refused { .. } | CloudError::NoCredentials { .. } => Class::Config,
+        CloudError::Refused { .. } | CloudError::NoCredentials { .. } | CloudError::NoRegion(_) => Class::Config,
         CloudError::Unreached { .. } => Class::Outage,
         CloudError::Unread { .. } => Class::Infra,
     };

@@ -4,7 +4,7 @@
 
 use crate::{
     cloud::{CloudError, Filter, Instance, Tags, Thing},
-    config::{Bucket, Image, Options, PlannedVolume, Volume},
+    config::{Bucket, Image, Options, PlannedVolume, Volume, regions},
     failure, objects,
     plan::{Handle, Lifetime, NAME, Place},
     poll::Region,
@@ -103,6 +103,14 @@ pub(crate) async fn look(region: &Region, spot: &Spot, stored: &[Job]) -> Result
     let is_here = |job: &&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
     let absent = stored.iter().filter(is_here).map(Job::id).filter(|id| !left.contains_key(id)).collect();
     Ok(Inventory { found, absent, ..Inventory::default() })
+}
+
+/// A region that does not exist: nothing of the jobs that were to run there can be left.
+pub(crate) fn of_no_region(place: &Place, stored: &[Job]) -> Inventory {
+    let is_there = |job: &&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
+    let region = &place.region;
+    let note = format!("AWS has no region `{region}`, so that nothing was launched there ({})", regions::hint(region));
+    Inventory { absent: stored.iter().filter(is_there).map(Job::id).collect(), notes: vec![note], ..Inventory::default() }
 }
 
 async fn left(region: &Region, spot: &Spot) -> Result<BTreeMap<JobId, Left>, CloudError> {
@@ -282,6 +290,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         network: None,
         placement: (!left.placement_groups.is_empty()).then_some(crate::config::Placement::Cluster),
         capacity_reservation: None,
+        instance_store: None,
         threads_per_core: None,
         lifetime: Lifetime { limit: 0, keep: 0, boot: 0, fetch: 0 },
         script: String::new(),

@@ -71,6 +71,9 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ("num_cpus_per_task", BY_TYPE),
         ("num_gpus_per_node", BY_TYPE),
         ("exclusive_access", SharedKey::Ignores),
+        ("access", SharedKey::Refuses("write `security_groups`, `instance_profile` or `tags` in `sched_options`")),
+        ("resources", BY_TYPE),
+        ("launcher", SharedKey::Refuses("write `mpirun` into `executable`: it finds the instances of the case")),
         ("use_multithreading", SharedKey::Refuses("write `cpu_options: { threads_per_core: 1 }` in `ec2_config`")),
     ],
     // By these the instances of a job are found and ended; the script alone may hold a secret.

@@ -6,7 +6,7 @@ use crate::{
     cloud::{CloudError, PIECE},
     decide::{
         log::{Part, Tail, assemble},
-        status::Member,
+        seen::Member,
     },
     failure, objects,
     plan::Handle,

@@ -1,6 +1,6 @@
 //! The files that a script leaves, from S3 into the stage folder: there a session finds what `keep_files` names.
 
-use crate::{agent::parcel::OUTPUTS, cloud::Method, decide::status::Outputs, failure, plan::Handle, poll::Region};
+use crate::{agent::parcel::OUTPUTS, cloud::Method, decide::seen::Outputs, failure, plan::Handle, poll::Region};
 use flate2::read::GzDecoder;
 use muster_core::{
     error::{Class, SchedulerError},

@@ -147,7 +147,8 @@ impl Scheduler for Ec2 {
         ]
     }
 
-    /// Copies `sourcesdir` into the stage folder, from which a launch sends it, and data sets of others into the bucket.
+    /// Copies `sourcesdir` into the stage folder and packs it, so that a launch, which no signal ends, only sends it; and copies data
+    /// sets of others into the bucket.
     fn stage<'a>(&'a self, job: &'a Job, mut cancelled: Pin<Box<dyn Future<Output = ()> + Send + 'a>>) -> Option<Staged<'a>> {
         let handle = Handle::of(job).ok().filter(|handle| handle.launched.is_none())?;
         let sources = data::copied(&handle).map(|(set, ..)| set.source.to_string());
@@ -161,9 +162,15 @@ impl Scheduler for Ec2 {
                 self.stager.stage(staging, job.stage.clone(), cancelled.as_mut()).await?;
             }
             let region = self.of(job)?;
+            let prepared = async {
+                if handle.staging.is_some() {
+                    launch::pack_ahead(&region, job, &handle).await?;
+                }
+                region.copies.bring(data::Here { cloud: &*region.cloud, now: region.now(), folder: &job.stage }, &handle).await
+            };
             tokio::select! {
-                brought = region.copies.bring(data::Here { cloud: &*region.cloud, now: region.now(), folder: &job.stage }, &handle) => brought,
-                () = cancelled.as_mut() => Err(SchedulerError::plain(Class::Infra, "the copy of data sets was stopped")),
+                prepared = prepared => prepared,
+                () = cancelled.as_mut() => Err(SchedulerError::plain(Class::Infra, "what the instances get was not prepared to its end")),
             }
         });
         Some(Staged { what: what.join(", "), done })
@@ -221,6 +228,11 @@ impl Scheduler for Ec2 {
                     Ok(looked) => {
                         all.found.extend(looked.found);
                         all.absent.extend(looked.absent);
+                    }
+                    Err(error) if CloudError::is_no_region(&error) => {
+                        let none = inventory::of_no_region(&place, &scope.jobs);
+                        all.absent.extend(none.absent);
+                        all.notes.extend(none.notes);
                     }
                     Err(error) => all.blind.push(error),
                 }

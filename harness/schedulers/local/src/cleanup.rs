@@ -24,7 +24,7 @@ use std::collections::HashSet;
 use tokio::time::{Instant, sleep};
 
 /// A process that was stopped is gone.
-const GONE: Leftovers = Leftovers { items: Vec::new(), is_gone: true, look: Vec::new(), delete: Vec::new() };
+const GONE: Leftovers = Leftovers { items: Vec::new(), is_gone: true, look: Vec::new(), delete: Vec::new(), until: None };
 
 impl LocalScheduler {
     pub(crate) async fn clean(&self, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {

@@ -204,6 +204,11 @@ impl Context {
         format!("whatever is marked rfm={identifier} on {scheduler} (session {session}): `{}` removes it", self.sweep)
     }
 
+    /// The command that removes what is kept of a case, and nothing else.
+    pub(crate) fn sweep_of_kept(&self, job: &Job) -> String {
+        format!("{} --kept --id {}", self.sweep, job.identifier)
+    }
+
     /// From here on something of a case, or of its teardown, may exist.
     pub(crate) fn may_exist(&self, case: &Arc<CaseName>, job: &Arc<Job>, tears_down: bool) {
         let (case, job) = (Arc::clone(case), Arc::clone(job));

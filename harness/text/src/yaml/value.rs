@@ -175,7 +175,7 @@ impl<'n> Conversion<'n> {
                         && let Some(plain) = key.plain()
                         && matches!(meaning(plain), Meaning::Switch(_) | Meaning::Letter(_))
                     {
-                        let message = format!("kubectl reads the key {plain} as a boolean");
+                        let message = format!("YAML 1.1 reads the key {plain} as a boolean");
                         self.diagnostics.push(Diagnostic::error(key.place(), message).hint("quote it"));
                     }
                     map.insert(name.to_owned(), self.below(name, value));

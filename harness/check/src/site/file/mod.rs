@@ -53,8 +53,8 @@ keys! {
         modules: OneOrMany<Module>,
         /// Environment variables of every job. Those of a partition override them.
         env_vars: Ordered<String>,
-        /// Names of environment variables that jobs on `local` and `slurm` inherit from Muster, in addition to PATH, HOME, USER, LANG
-        /// and TMPDIR.
+        /// Names of environment variables that jobs on `local`, `slurm` and `ec2` inherit from Muster, on `local` and `slurm` in
+        /// addition to PATH, HOME, USER, LANG and TMPDIR.
         pass_env: OneOrMany<String>,
         /// Options of the schedulers. Those of a partition override them.
         sched_options: Mapping,
@@ -152,7 +152,7 @@ keys! {
         env_vars: Ordered<String>,
         /// Lines of sh before everything else in the job script, modules and variables included. One, or a list.
         prepare_cmds: OneOrMany<String>,
-        /// Names of environment variables that jobs on `local` and `slurm` inherit from Muster.
+        /// Names of environment variables that jobs on `local`, `slurm` and `ec2` inherit from Muster.
         pass_env: OneOrMany<String>,
         /// What to do if the site takes a case away (preempted, evicted, node failed) and its check does not set it: `fail`, or
         /// `retry`. Default: it is retried like any failure, with `--max-retries`.

@@ -197,6 +197,31 @@ if ! retry 5 get bundle || ! echo "$(link SHA bundle)  bundle" | sha256sum -c - 
 fi
 mkdir -p work
 tar -xzf bundle -C work || finish failed 125
+# The disks of the instance itself: their model tells them from volumes. They are empty whenever an instance begins.
+mount_store() {
+  set --
+  for disk in "${RFM_SYS:-/sys}"/block/nvme*; do
+    case $(cat "$disk/device/model" 2>&1) in *'Instance Storage'*) set -- "$@" "/dev/${disk##*/}" ;; esac
+  done
+  if [ $# -eq 0 ]; then echo "the instance has no disks for $store" >>log && return 1; fi
+  if [ $# -gt 1 ] && find_program mdadm >/dev/null; then
+    mdadm --create /dev/md0 --run --force --level=0 --raid-devices=$# "$@" || return 1
+    set -- /dev/md0
+  elif [ $# -gt 1 ]; then
+    echo "$store has one of the $# disks: there is no mdadm, which joins them" >>log
+  fi
+  if find_program mkfs.xfs >/dev/null; then mkfs.xfs -q -f "$1"; else mkfs.ext4 -q -F "$1"; fi || return 1
+  # By its path, as the clients: BusyBox has one of its own.
+  mount=$(find_program mount) && mkdir -p "$store" && "$mount" -o noatime "$1" "$store" && chmod 1777 "$store"
+}
+if [ -n "$store" ]; then
+  if ! mount_store >mounted 2>&1; then
+    cat mounted >>log
+    finish failed 125
+  fi
+  RFM_INSTANCE_STORE=$store
+  export RFM_INSTANCE_STORE
+fi
 # Data sets: each file is what was named, or the script does not begin. The most time they have is that of the instance.
 is_right() { # FILE DIGEST-OR-SIZE
   case $2 in

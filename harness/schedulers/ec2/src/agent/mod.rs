@@ -35,6 +35,8 @@ pub(crate) struct Orders<'a> {
     pub is_spot: bool,
     /// What the script leaves is sent, too.
     pub keeps_files: bool,
+    /// Where the disks of the instance are mounted. Empty: they are left alone.
+    pub store: &'a str,
     /// A presigned address of the list of all others.
     pub boot_url: &'a str,
     pub pace: Pace,
@@ -74,18 +76,19 @@ pub(crate) enum UserDataError {
 
 /// The script that an instance runs when it boots. Its first command starts the timer that ends the instance.
 pub(crate) fn script(orders: &Orders<'_>) -> String {
-    let Orders { id, instances, timer_minutes, limit, keep_minutes, fetch, is_spot, keeps_files, boot_url, pace } = orders;
+    let Orders { id, instances, timer_minutes, limit, keep_minutes, fetch, is_spot, keeps_files, store, boot_url, pace } = orders;
     let Pace { flush, block, blocks, tries, pause, grace } = pace;
     format!(
         "#!/bin/sh\n\
          # shellcheck disable=SC2317  # `retry` calls functions by their names\n\
          shutdown -P +{timer_minutes} || {{ (sleep {}; poweroff -f) & }}\n\
-         id={id} nodes={instances} minutes={timer_minutes} limit={limit} keep={keep_minutes} fetch={fetch} spot={} keeps_files={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
+         id={id} nodes={instances} minutes={timer_minutes} limit={limit} keep={keep_minutes} fetch={fetch} spot={} keeps_files={} store={} flush={flush} block={block} blocks={blocks} tries={tries} pause={pause} grace={grace}\n\
          url_of_boot={}\n\
          {AGENT}",
         timer_minutes * 60,
         u8::from(*is_spot),
         u8::from(*keeps_files),
+        quote(store),
         quote(boot_url),
     )
 }

@@ -17,6 +17,7 @@ pub(crate) use crate::agent::parcel::Method;
 
 use crate::plan::Place;
 use futures_util::future::BoxFuture;
+use muster_core::error::SchedulerError;
 use muster_text::{Value, time::Timestamp};
 use std::path::Path;
 
@@ -147,6 +148,8 @@ pub(crate) struct InstanceType {
     pub gpus: u32,
     pub network_cards: u32,
     pub has_efa: bool,
+    /// Disks of its own, which the agent knows by their model.
+    pub has_nvme_store: bool,
     pub is_nitro: bool,
 }
 
@@ -240,14 +243,22 @@ pub(crate) enum CloudError {
     /// None were found, or they have ended. A sentence that says what to do.
     #[error("{0}")]
     NoCredentials(String),
+    /// No region that is known, and its endpoints have no address: nothing of it can be there.
+    #[error("AWS has no region `{0}`")]
+    NoRegion(String),
 }
 
 impl CloudError {
+    /// Whether this is the cause of an error: what asked has asked a region that does not exist.
+    pub(crate) fn is_no_region(error: &SchedulerError) -> bool {
+        matches!(error.cause.as_ref().and_then(|cause| cause.downcast_ref()), Some(Self::NoRegion(_)))
+    }
+
     /// The code of a refusal, in the words of Amazon.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => Some(code),
-            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials(_) => None,
+            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials(_) | Self::NoRegion(_) => None,
         }
     }
 }

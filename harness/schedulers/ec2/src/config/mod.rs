@@ -3,11 +3,13 @@
 //! ```text
 //! mod      `ec2_config` of a check          options  `sched_options` of a partition
 //! values   ids, names and types of EC2, as they are written        data    what instances fetch before their script
+//! regions  those that there are
 //! ```
 //! Every value is checked where it is written, when the file is read. A plan reads the same tables again, from values that are rendered.
 
 mod data;
 mod options;
+pub(crate) mod regions;
 mod values;
 
 #[cfg(test)]
@@ -26,7 +28,7 @@ use muster_text::{
 };
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
-use values::{ReservationId, VolumeSize};
+use values::{Folder, ReservationId, ThreadsPerCore, VolumeSize};
 
 /// The key of a check.
 pub(crate) const CONFIG: &str = "ec2_config";
@@ -41,6 +43,9 @@ keys! {
         @required instance_type: OneOrMany<Spanned<InstanceType>>,
         /// The root volume: `{ size, type, iops, throughput }`.
         volume: Volume,
+        /// A folder for the disks of the instance itself, which are empty at first and gone with it: `/scratch`. Several are joined
+        /// with mdadm. `$RFM_INSTANCE_STORE` has it.
+        instance_store: Folder,
         /// How the instances are bought. Default: on-demand.
         market: Spanned<Market>,
         /// The reservation of a capacity block: `cr-...`.
@@ -57,7 +62,6 @@ keys! {
         /// How long an instance may take from its launch to the first sign of life. Default: 10m, for bare metal 25m.
         boot_timeout: Within,
     }
-    later ["instance_store"]
     instead {
         "instances" | "count" | "min_count" | "max_count" => "write `num_tasks` in the check: each instance is a task",
         "volume_gb" => "write `volume: { size: GIB }`",
@@ -88,8 +92,8 @@ keys! {
 keys! {
     /// `ec2_config.cpu_options`
     pub(crate) struct CpuOptions("`cpu_options`") {
-        /// 1 turns hardware threads off. Default: as many as the type has.
-        threads_per_core: NonZeroU32,
+        /// 1 turns hardware threads off. Default: 2 where the type has them.
+        threads_per_core: ThreadsPerCore,
     }
 }
 

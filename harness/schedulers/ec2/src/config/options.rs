@@ -16,7 +16,7 @@ use std::time::Duration;
 /// The keys of `sched_options`.
 pub(crate) const OPTIONS: &[Key<()>] = &[
     Key::of::<Region>("region", "The region of the instances: `eu-west-1`."),
-    Key::of::<Bucket>("bucket", "Where scripts go and logs come from: `s3://bucket/prefix`."),
+    Key::of::<Bucket>("bucket", "Where scripts go and logs come from: `s3://bucket/prefix`. Default of the prefix: muster."),
     Key::of::<Vec<SubnetId>>("subnets", "Subnets of the instances, tried in order. Instances reach S3 through them."),
     Key::of::<Vec<SecurityGroupId>>(
         "security_groups",

@@ -45,6 +45,8 @@ fn each_mistake_in_ec2_config_is_reported_at_its_place_with_what_to_do() {
         "{ ami: ami-0abc1234, instance_type: c7i.large, keep_failed: 30m, key_name: k }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, boot_timeout: 0s }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, cpu_options: { threads_per_core: 0 } }",
+        "{ ami: ami-0abc1234, instance_type: c7i.large, cpu_options: { threads_per_core: 3 } }",
+        "{ ami: ami-0abc1234, instance_type: c7id.large, instance_store: scratch }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: data/x }] }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 'https://example.org/x', dest: x }] }",
         "{ ami: ami-0abc1234, instance_type: c7i.large, data: [{ src: 'https://me:secret@example.org/x', dest: x, md5: 12 }] }",
@@ -82,7 +84,7 @@ fn what_ec2_has_is_taken() {
 
 #[test]
 fn each_mistake_in_sched_options_is_reported_at_its_place_with_what_to_do() {
-    let text = "region: Ireland
+    let text = "region: eu-wset-1
 bucket: my-bucket
 subnets: [subnet-1, subnet-0a1b2c3d]
 security_groups: [default]
@@ -112,8 +114,8 @@ fn a_bucket_may_have_a_prefix() {
     };
     let expect = |name: &str, key: &str| Some((name.to_owned(), key.to_owned()));
     for (text, expected) in [
-        ("s3://bench", expect("bench", "s/a/boot")),
-        ("s3://bench/", expect("bench", "s/a/boot")),
+        ("s3://bench", expect("bench", "muster/s/a/boot")),
+        ("s3://bench/", expect("bench", "muster/s/a/boot")),
         ("s3://bench-rfm.eu/ci/x/", expect("bench-rfm.eu", "ci/x/s/a/boot")),
         ("s3://Bench/x", None),
         ("s3://be/x", None),

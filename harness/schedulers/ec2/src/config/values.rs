@@ -1,5 +1,6 @@
 //! Ids, names and types of EC2, as they are written in files.
 
+use super::{data::is_plain_path, regions};
 use muster_text::{
     Value,
     decode::{Context, Decode},
@@ -87,13 +88,6 @@ fn is_instance_type(text: &str) -> bool {
     text.split_once('.').is_some_and(|(family, size)| part(family) && part(size))
 }
 
-fn is_region(text: &str) -> bool {
-    let mut parts = text.rsplit('-');
-    let number = parts.next().is_some_and(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
-    let words: Vec<&str> = parts.collect();
-    number && words.len() >= 2 && words.iter().all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()))
-}
-
 fn is_owner(text: &str) -> bool {
     matches!(text, "self" | "amazon" | "aws-marketplace") || (text.len() == 12 && text.bytes().all(|b| b.is_ascii_digit()))
 }
@@ -149,8 +143,6 @@ texts! {
     SubnetId, "a subnet", "write `subnet-` and 8 or 17 hex digits", "^subnet-([0-9a-f]{8}|[0-9a-f]{17})$", |text| is_id(text, "subnet-");
     /// `sg-0123456789abcdef0`
     SecurityGroupId, "a security group", "write `sg-` and 8 or 17 hex digits", "^sg-([0-9a-f]{8}|[0-9a-f]{17})$", |text| is_id(text, "sg-");
-    /// `eu-west-1`
-    Region, "a region", "write its code: `eu-west-1`", r"^[a-z]+(-[a-z]+)+-[0-9]+$", is_region;
     Owner, "an account", "write its 12 digits in quotes, `self`, `amazon` or `aws-marketplace`", "^([0-9]{12}|self|amazon|aws-marketplace)$", is_owner;
     /// The name of an instance profile.
     ProfileName, "an instance profile", "write its name, not its ARN", "^[A-Za-z0-9+=,.@_-]{1,128}$", is_profile;
@@ -158,17 +150,40 @@ texts! {
     KeyName, "a key pair", "write the name that it has on EC2", "^[A-Za-z0-9+=,.@_:/ -]{1,255}$", is_key_name;
     /// `USD`
     Currency, "a currency", "write its three letters: `USD`", "^[A-Z]{3}$", |text| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
+    /// Where disks are mounted.
+    Folder, "a folder for disks", "write an absolute path: `/scratch`", "^/[A-Za-z0-9/_.=+@:,-]+$", |text| text.starts_with('/') && text.len() > 1 && is_plain_path(text);
     /// `https://host:port`
     Address, "an address", "write `https://HOST:PORT`", "^https?://.+", is_address;
+}
+
+/// `eu-west-1`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Region(pub String);
+
+impl Decode for Region {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        let text = String::decode(node, context)?;
+        if regions::is_region(&text) {
+            return Some(Self(text));
+        }
+        context.wrong(node, format!("`{text}` is not a region"), Some(&regions::hint(&text)))
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "type": "string", "pattern": r"^[a-z]+(-[a-z]+)+-[0-9]+$" }, { "$ref": "#/$defs/placeholder" }] })
+    }
 }
 
 /// `s3://bucket/prefix`
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     pub name: String,
-    /// Without slashes at its ends; may be empty.
+    /// Without slashes at its ends.
     pub prefix: String,
 }
+
+/// Where a site names none. A rule for what is old would be one for the whole bucket.
+const PREFIX: &str = "muster";
 
 impl Bucket {
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -200,7 +215,8 @@ impl Decode for Bucket {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         let text = String::decode(node, context)?;
         let hint = "write `s3://BUCKET/PREFIX`: a bucket has 3 to 63 lower-case letters, digits, `-` and `.`";
-        Self::parse(&text).or_else(|| context.wrong(node, format!("`{text}` is not a place in S3"), Some(hint)))
+        let prefix = |bucket: Self| if bucket.prefix.is_empty() { Self { prefix: PREFIX.to_owned(), ..bucket } } else { bucket };
+        Self::parse(&text).map(prefix).or_else(|| context.wrong(node, format!("`{text}` is not a place in S3"), Some(hint)))
     }
 
     fn schema() -> Value {
@@ -231,6 +247,23 @@ impl Decode for Price {
 
     fn schema() -> Value {
         json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "$ref": "#/$defs/placeholder" }] })
+    }
+}
+
+/// EC2 knows 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ThreadsPerCore(pub u32);
+
+impl Decode for ThreadsPerCore {
+    fn decode(node: &Node, context: &mut Context) -> Option<Self> {
+        match NonZeroU32::decode(node, context)?.get() {
+            threads @ (1 | 2) => Some(Self(threads)),
+            threads => context.wrong(node, format!("a core of EC2 has no {threads} threads"), Some("write 1 or 2")),
+        }
+    }
+
+    fn schema() -> Value {
+        json!({ "anyOf": [{ "enum": [1, 2] }, { "$ref": "#/$defs/placeholder" }] })
     }
 }
 

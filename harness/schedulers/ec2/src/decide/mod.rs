@@ -1,6 +1,7 @@
 //! Decisions about jobs on EC2, as functions of values: no clock, no network.
 //!
 //! ```text
+//! seen    what was said of one instance
 //! status  what instances, their agents and EC2 say -> what is known of the job, and what has to be done
 //! offer   what EC2 has refused -> what is asked for next
 //! block   a capacity block -> whether a job fits into it
@@ -12,6 +13,7 @@
 pub(crate) mod block;
 pub(crate) mod log;
 pub(crate) mod offer;
+pub(crate) mod seen;
 pub(crate) mod status;
 
 #[cfg(test)]

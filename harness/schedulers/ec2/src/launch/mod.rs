@@ -9,6 +9,8 @@
 
 mod objects;
 
+pub(crate) use objects::pack_ahead;
+
 use crate::{
     cloud::{CloudError, Filter, Instance},
     decide::{
@@ -42,7 +44,9 @@ const TOKENS: u32 = 3;
 /// One attempt.
 pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, SchedulerError> {
     let handle = Handle::of(job)?;
-    if let Some(launched) = existing(region, job, &handle).await? {
+    // Where there is no region, nobody has launched anything.
+    let certain = |error: SchedulerError| if CloudError::is_no_region(&error) { error.with_nothing_created() } else { error };
+    if let Some(launched) = existing(region, job, &handle).await.map_err(certain)? {
         region.track(&launched)?;
         return Ok(Launch::Launched(launched));
     }

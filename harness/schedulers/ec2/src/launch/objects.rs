@@ -8,7 +8,7 @@ use crate::{
     cloud::Method,
     data::Here,
     failure,
-    plan::{Handle, Lifetime, Offer, orders},
+    plan::{Handle, LONGEST_ADDRESS, Lifetime, Offer, orders},
     poll::Region,
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
@@ -23,9 +23,6 @@ use std::{
     path::Path,
     time::Duration,
 };
-
-/// Amazon makes no address that works for longer.
-const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 /// What a job has in S3.
 pub(super) struct Parcel {
@@ -44,7 +41,7 @@ const MOST_FILES: u64 = 256 << 20;
 pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Parcel, SchedulerError> {
     let data = region.copies.files(Here { cloud: &*region.cloud, now, folder: &job.stage }, handle).await?;
     let lifetime = Lifetime { fetch: fetched::seconds(&data), ..handle.lifetime };
-    let until = now.plus(Duration::from_secs(lifetime.expires_after()).min(LONGEST));
+    let until = now.plus(Duration::from_secs(lifetime.expires_after()).min(LONGEST_ADDRESS));
     check_credentials(region, lifetime, now).await?;
     let digest = send_bundle(region, job, handle).await?;
     let entries = parcel::entries(handle.instances, !handle.keep_files.is_empty());
@@ -88,6 +85,13 @@ async fn send_bundle(region: &Region, job: &Job, handle: &Handle) -> Result<Stri
     put(region, &handle.bucket.name, &format!("{}bundle", handle.prefix), bytes).await?;
     region.packed_bundle(job, &digest);
     Ok(digest)
+}
+
+/// Packs what is sent before the launch: reading the files takes as long as their disk likes, and this may be dropped.
+pub(crate) async fn pack_ahead(region: &Region, job: &Job, handle: &Handle) -> Result<(), SchedulerError> {
+    let (digest, _) = pack(job, handle).await?;
+    region.packed_bundle(job, &digest);
+    Ok(())
 }
 
 /// Reads and compresses what is sent, once for all attempts of a job.

@@ -31,7 +31,11 @@ use muster_core::{
     },
     usage::{Prices, Usage},
 };
-use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
+use muster_text::{
+    Value,
+    diagnostic::Diagnostic,
+    time::{Timestamp, format_duration},
+};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -43,6 +47,9 @@ const KEEP: Duration = Duration::from_mins(30);
 
 /// What an instance gets beyond its time limit and its keep before its own timer ends it: for booting, fetching and saving.
 const GRACE: Duration = Duration::from_mins(15);
+
+/// Amazon signs no address for longer.
+pub(crate) const LONGEST_ADDRESS: Duration = Duration::from_hours(7 * 24);
 
 /// How often a region is asked where nothing says more.
 pub(crate) const POLL: Duration = Duration::from_secs(5);
@@ -79,6 +86,9 @@ pub(crate) struct Handle {
     pub placement: Option<Placement>,
     #[serde(default)]
     pub capacity_reservation: Option<String>,
+    /// Where the disks of the instances themselves are mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_store: Option<String>,
     #[serde(default)]
     pub threads_per_core: Option<u32>,
     pub lifetime: Lifetime,
@@ -183,7 +193,7 @@ impl Handle {
 }
 
 /// What the agent of a job is told.
-pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: &'a str) -> Orders<'a> {
+pub(crate) fn orders<'a>(handle: &'a Handle, offer: &Offer, id: &'a str, boot_url: &'a str) -> Orders<'a> {
     Orders {
         id,
         instances: handle.instances,
@@ -193,6 +203,7 @@ pub(crate) fn orders<'a>(handle: &Handle, offer: &Offer, id: &'a str, boot_url: 
         fetch: handle.lifetime.fetch,
         is_spot: offer.bought == Bought::Spot,
         keeps_files: !handle.keep_files.is_empty(),
+        store: handle.instance_store.as_deref().unwrap_or_default(),
         boot_url,
         pace: Pace { flush: handle.poll_interval.as_secs().max(1), ..Pace::default() },
     }
@@ -237,6 +248,7 @@ fn put_together(
     let market = config.market.map(|market| market.value).unwrap_or_default();
     let is_metal = types.iter().any(|name| name.contains(".metal"));
     let boot = config.boot_timeout.map_or(Duration::from_mins(if is_metal { 25 } else { 10 }), Into::into);
+    signed_long_enough(workload, limit, boot)?;
     Ok(Handle {
         place: Place { region: options.region.0, endpoint_url: options.endpoint_url.map(|address| address.0) },
         prefix: options.bucket.key(&format!("{session}/{identifier}/")),
@@ -251,10 +263,11 @@ fn put_together(
         security_groups: options.security_groups.into_iter().map(|group| group.0).collect(),
         instance_profile: options.instance_profile.map(|profile| profile.0),
         key_name: options.key_name.map(|key| key.0),
+        instance_store: config.instance_store.map(|folder| folder.0),
         network: config.network,
         placement: config.placement.map(|placement| placement.value),
         capacity_reservation: config.capacity_reservation.as_ref().map(|reservation| reservation.0.clone()),
-        threads_per_core: config.cpu_options.as_ref().and_then(|options| options.threads_per_core).map(std::num::NonZeroU32::get),
+        threads_per_core: config.cpu_options.as_ref().and_then(|options| options.threads_per_core).map(|threads| threads.0),
         lifetime: Lifetime {
             limit: limit.as_secs(),
             keep: options.max_keep.map_or(keep, |most| keep.min(most)).as_secs(),
@@ -282,6 +295,21 @@ fn script(workload: &Workload) -> Result<(String, Vec<String>), Vec<Diagnostic>>
             Err(vec![mistake.hint("set `executable` or `command`")])
         }
     }
+}
+
+/// The addresses by which an instance sends its log are signed before its launch.
+fn signed_long_enough(workload: &Workload, limit: Duration, boot: Duration) -> Result<(), Vec<Diagnostic>> {
+    if limit + boot <= LONGEST_ADDRESS {
+        return Ok(());
+    }
+    let longest = format_duration(LONGEST_ADDRESS.saturating_sub(boot));
+    let what = format!(
+        "`{}` may run for {}, and the addresses by which its log is sent work for {} after the launch",
+        workload.case,
+        format_duration(limit),
+        format_duration(LONGEST_ADDRESS)
+    );
+    Err(vec![Diagnostic::general(what).hint(format!("lower `time_limit` to {longest} or less"))])
 }
 
 /// Without a limit the timer of an instance would have no end.

@@ -39,6 +39,9 @@ pub(crate) fn preview(handle: &Handle) -> String {
         let data = if handle.data.is_empty() { "" } else { ", without the data sets" };
         let _ = writeln!(text, "# the size of the volume is that for an image of 8 GiB{data}");
     }
+    if let Some(folder) = &handle.instance_store {
+        let _ = writeln!(text, "# mounts the disks of each instance at {folder}");
+    }
     for set in &handle.data {
         let _ = writeln!(text, "# fetches {} as {}", set.source, set.dest);
     }

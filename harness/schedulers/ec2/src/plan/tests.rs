@@ -115,6 +115,17 @@ fn an_instance_lives_for_its_limit_its_keep_and_a_quarter_of_an_hour() {
 }
 
 #[test]
+fn no_instance_runs_longer_than_its_addresses_work() {
+    let of = |limit: Duration| Workload {
+        limits: Limits { pending: None, run: Some(limit), judge: Duration::ZERO },
+        ..workload(plain(), site())
+    };
+    let week = Duration::from_hours(7 * 24);
+    assert_eq!(handle(&of(week.saturating_sub(Duration::from_mins(10)))).unwrap().lifetime.limit, 7 * 86_400 - 600);
+    insta::assert_snapshot!(mistakes(&of(Duration::from_hours(8 * 24))).join("\n"), @"`stream @aws:c7i+` may run for 8d, and the addresses by which its log is sent work for 7d after the launch (lower `time_limit` to 6d23h50m or less)");
+}
+
+#[test]
 fn everything_that_keeps_a_case_from_being_planned_is_said_at_once() {
     let nothing =
         Workload { limits: Limits { pending: None, run: None, judge: Duration::ZERO }, ..workload(json!({}), json!({})) };
@@ -134,6 +145,7 @@ fn a_handle_is_stored_and_read_as_it_was() {
 fn a_preview_is_the_request_with_what_is_tried_after_it_and_the_script() {
     let config = json!({
         "ami": "resolve:ssm:/aws/image", "instance_type": ["c7i.8xlarge", "c7a.8xlarge"], "network": "efa", "placement": "cluster",
+        "instance_store": "/scratch",
     });
     let handle = handle(&Workload { num_tasks: 2, ..workload(config, site()) }).unwrap();
     insta::assert_snapshot!(preview(&handle));

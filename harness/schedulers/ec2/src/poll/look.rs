@@ -8,7 +8,8 @@ use crate::{
     cloud::{CloudError, Filter, Instance, Object},
     decide::{
         log::{Tail, read_console},
-        status::{Act, Console, Launched, Member, Said, State, Step, step},
+        seen::{Console, Member, Said, State},
+        status::{Act, Launched, Step, step},
     },
     plan::Handle,
 };

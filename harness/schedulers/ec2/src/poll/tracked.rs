@@ -4,7 +4,7 @@ use crate::{
     cloud::{Instance, Object},
     decide::{
         log::Tail,
-        status::{Console, Member, Outputs, Said},
+        seen::{Console, Member, Outputs, Said},
     },
     plan::Handle,
 };

@@ -1,6 +1,6 @@
 //! How long the instances of jobs were there, as looks have shown.
 
-use crate::{cloud::Instance, decide::status::State, poll::state};
+use crate::{cloud::Instance, decide::seen::State, poll::state};
 use muster_core::job::inventory::JobId;
 use muster_text::time::Timestamp;
 use parking_lot::Mutex;

@@ -1,6 +1,12 @@
 //! What `muster doctor` asks of a partition beside the preflight of its cases: whose credentials there are, and until when.
 
-use crate::{config::Options, decide::block::shown, plan::Place, poll::Region};
+use crate::{
+    cloud::CloudError,
+    config::{Options, regions},
+    decide::block::shown,
+    plan::Place,
+    poll::Region,
+};
 use muster_core::{
     error::SchedulerError,
     probe::{PART, Probed, seconds},
@@ -56,6 +62,10 @@ pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerErro
         return vec![silent(CREDENTIALS, Some(region.cloud.place()))];
     };
     match end.and_then(|end| Ok((end, account?))) {
+        Err(CloudError::NoRegion(name)) => {
+            let hint = format!("{}; `region` is in the `sched_options` of the site file", regions::hint(&name));
+            vec![Probed::error(CREDENTIALS, format!("AWS has no region `{name}`"), Some(hint))]
+        }
         Err(error) => vec![Probed::error(CREDENTIALS, error.to_string(), hint())],
         Ok((None, account)) => vec![Probed::fine(CREDENTIALS, format!("of account {account}, which do not end"))],
         Ok((Some(end), account)) => {

@@ -27,6 +27,23 @@ const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs()
 /// More differ in nothing that is checked.
 const MOST_TRIALS: usize = 32;
 
+/// An id as EC2 has them, of no image.
+const ANY_IMAGE: &str = "ami-00000000000000000";
+
+/// A launch that is tried with `DryRun`.
+pub(super) struct Trial {
+    /// The same for those that are checked alike.
+    pub key: String,
+    pub request: Value,
+    /// It is the request of the launch: what is wrong with it is wrong with the workload. Else it says whether one may launch.
+    pub is_whole: bool,
+}
+
+/// Whether the credentials do not allow a call.
+pub(super) fn is_forbidden(error: &CloudError) -> bool {
+    matches!(error.code(), Some("UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException"))
+}
+
 /// Whether a small object may be written and deleted, to see that it can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writes {
@@ -53,7 +70,7 @@ pub(super) struct Facts {
     pub reservations: BTreeMap<String, Option<Result<Option<Reservation>, CloudError>>>,
     /// By bucket and its prefix: what kept an object from being written, listed and deleted.
     pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
-    /// By `trial`.
+    /// By the key of a trial.
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
     /// What kept other calls from being allowed that jobs make.
     pub others: Vec<CloudError>,
@@ -105,7 +122,8 @@ impl Facts {
 
     /// What depends on the first answers.
     async fn ask_again<'a>(&mut self, cloud: &dyn Cloud, handles: impl Iterator<Item = &'a Handle> + Clone, types: usize) {
-        let trials: BTreeMap<String, Value> = handles.clone().filter_map(|handle| self.trial(handle)).take(MOST_TRIALS).collect();
+        let trials = handles.clone().filter_map(|handle| self.trial(handle)).map(|trial| (trial.key, trial.request));
+        let trials: BTreeMap<String, Value> = trials.take(MOST_TRIALS).collect();
         let others = self.other_calls(&handles);
         let ask_others = join_all(others.iter().map(|(action, call)| timeout(SECOND, cloud.try_call(action, call))));
         let ask_trials = join_all(trials.values().map(|request| timeout(SECOND, cloud.try_run_instances(request))));
@@ -161,18 +179,26 @@ impl Facts {
         [types, offered, subnets, listed].into_iter().flatten().chain(&self.others)
     }
 
-    /// The request of a workload without what differs between those that are checked alike, and by what it is known. None for one whose
-    /// image or type is unknown.
-    pub(super) fn trial(&self, handle: &Handle) -> Option<(String, Value)> {
-        let Some(Some(Ok(image))) = self.images.get(&handle.image) else { return None };
-        let Some(Ok(types)) = &self.types else { return None };
-        let (offer, instance_type) = handle.offers.iter().find_map(|offer| Some((offer, types.get(&offer.instance_type)?)))?;
+    /// The request of a workload without what differs between those that are checked alike. None for one whose image or type does not
+    /// exist. Where it may not be looked at, the right to launch is tried with another.
+    pub(super) fn trial(&self, handle: &Handle) -> Option<Trial> {
+        let image = match self.images.get(&handle.image) {
+            Some(Some(Ok(image))) => Some(image),
+            Some(Some(Err(Unresolved::Cloud(error)))) if is_forbidden(error) => None,
+            _ => return None,
+        };
+        let known = match &self.types {
+            Some(Ok(types)) => Some(handle.offers.iter().find_map(|offer| Some((offer, types.get(&offer.instance_type)?)))?),
+            Some(Err(error)) if is_forbidden(error) => None,
+            _ => return None,
+        };
+        let offer = known.map(|(offer, _)| offer).or(handle.offers.first())?;
         let found = Found {
-            image_id: image.id.clone(),
-            root_device: image.root_device.clone(),
-            root_gib: image.root_gib,
+            image_id: image.map_or_else(|| ANY_IMAGE.to_owned(), |image| image.id.clone()),
+            root_device: image.map_or_else(|| "/dev/xvda".to_owned(), |image| image.root_device.clone()),
+            root_gib: image.map_or(8, |image| image.root_gib),
             data_gib: 0,
-            network_cards: instance_type.network_cards,
+            network_cards: known.map_or(1, |(_, instance_type)| instance_type.network_cards),
             own_group: None,
             expires: "0".to_owned(),
             user_data: String::new(),
@@ -185,7 +211,7 @@ impl Facts {
         }
         let mut alike = members.clone();
         alike.remove("TagSpecifications");
-        Some((Value::Object(alike).to_string(), request))
+        Some(Trial { key: Value::Object(alike).to_string(), request, is_whole: image.is_some() && known.is_some() })
     }
 }
 

@@ -86,6 +86,7 @@ fn rows() -> Vec<Row> {
     let plan = |more: Value| planned(with(&more), site(), 1);
     let as_planned = || planned(plain(), site(), 1);
     vec![
+        row("no region", Fake::is_nowhere, as_planned()),
         row("no image", |_| {}, plan(json!({ "ami": "ami-0123456789abcdef0" }))),
         row("no parameter", |_| {}, plan(json!({ "ami": "resolve:ssm:/none" }))),
         row("no image of that name", |_| {}, plan(json!({ "ami": { "owner": "self", "name": "x-*" } }))),
@@ -95,6 +96,7 @@ fn rows() -> Vec<Row> {
         row("architecture", arm, as_planned()),
         row("type with a typo", |_| {}, plan(json!({ "instance_type": ["c7i.8xlrge", "c7i.8xlarge"] }))),
         row("unknown type", |_| {}, plan(json!({ "instance_type": "zz9.nano" }))),
+        row("no disks", |_| {}, plan(json!({ "instance_store": "/scratch" }))),
         row("no EFA", |_| {}, plan(json!({ "network": "efa" }))),
         row(
             "not in these zones",
@@ -142,6 +144,22 @@ fn rows() -> Vec<Row> {
                 refuse(fake, "EC2", "DescribeInstances", "UnauthorizedOperation", "");
                 refuse(fake, "EC2", "DescribeSubnets", "UnauthorizedOperation", "");
                 refuse(fake, "EC2", "RunInstances with DryRun", "UnauthorizedOperation", "Encoded: xyz");
+            },
+            as_planned(),
+        ),
+        row(
+            "missing rights, one of which hides the image",
+            |fake| {
+                refuse(fake, "SSM", "GetParameter", "AccessDeniedException", "");
+                refuse(fake, "EC2", "RunInstances with DryRun", "UnauthorizedOperation", "Encoded: xyz");
+            },
+            plan(json!({ "ami": "resolve:ssm:/image" })),
+        ),
+        row(
+            "missing rights, one of which hides the types",
+            |fake| {
+                refuse(fake, "EC2", "DescribeInstanceTypes", "UnauthorizedOperation", "");
+                refuse(fake, "EC2", "RunInstances with DryRun", "InvalidGroup.NotFound", "a guess");
             },
             as_planned(),
         ),

@@ -1,8 +1,9 @@
 //! What a workload would fail of, by what a region has answered.
 
-use super::facts::Facts;
+use super::facts::{Facts, is_forbidden};
 use crate::{
     cloud::{CloudError, Image, InstanceType, action},
+    config::regions,
     decide::{
         block::{Block, block, shown},
         offer::{Refusal, Refused},
@@ -65,6 +66,10 @@ impl List {
     fn refused(&mut self, error: &CloudError) {
         match error {
             CloudError::NoCredentials(what) => self.say(what, WHO),
+            CloudError::NoRegion(region) => self.say(
+                format!("AWS has no region `{region}`: none is known by this name, and its endpoint has no address"),
+                &format!("{}; `region` is in the `sched_options` of the site file", regions::hint(region)),
+            ),
             CloudError::Refused { service, code, message, .. } if code == "RequestTimeTooSkewed" => {
                 let what = format!("{service} takes no requests of this machine: {code}: {message}");
                 self.0.push(Wrong::Mistake(Mistake { what, hint: None }));
@@ -72,7 +77,7 @@ impl List {
             CloudError::Refused { service, code, message, .. } if is_unknown_caller(code) => {
                 self.say(format!("{service} does not take the AWS credentials: {code}: {message}"), WHO);
             }
-            CloudError::Refused { service, action, code, .. } if is_forbidden(code) => {
+            CloudError::Refused { service, action, .. } if is_forbidden(error) => {
                 self.0.push(Wrong::Right(action::right(service, action)));
             }
             CloudError::Refused { .. } | CloudError::Unreached { .. } | CloudError::Unread { .. } => {
@@ -160,6 +165,9 @@ impl List {
         if handle.has_efa() && !found.has_efa {
             self.say(format!("{name} has no Elastic Fabric Adapter"), "leave `network: efa` out, or take a type that has one");
         }
+        if handle.instance_store.is_some() && !found.has_nvme_store {
+            self.say(format!("{name} has no NVMe disks of its own"), "leave `instance_store` out, or take a type that has them");
+        }
     }
 
     /// One type that one of the subnets offers is enough.
@@ -245,11 +253,14 @@ impl List {
     }
 
     fn trial(&mut self, facts: &Facts, handle: &Handle) {
-        let Some((key, _)) = facts.trial(handle) else { return };
-        let Some(Some(Err(error))) = facts.trials.get(&key) else { return };
+        let Some(trial) = facts.trial(handle) else { return };
+        let Some(Some(Err(error))) = facts.trials.get(&trial.key) else { return };
         let CloudError::Refused { code, message, status, .. } = error else { return };
-        if is_unknown_caller(code) || is_forbidden(code) {
+        if is_unknown_caller(code) || is_forbidden(error) {
             return self.refused(error);
+        }
+        if !trial.is_whole {
+            return;
         }
         let refused = Refused { offer: 0, code: code.clone(), message: message.clone(), status: *status };
         match refused.kind() {
@@ -305,8 +316,4 @@ fn is_unknown_caller(code: &str) -> bool {
             | "InvalidSignatureException"
             | "InvalidToken"
     )
-}
-
-fn is_forbidden(code: &str) -> bool {
-    matches!(code, "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException")
 }

@@ -32,13 +32,8 @@ fn bucket_commands(region: &str, bucket: &str, prefixes: &BTreeSet<&str>) -> Str
     let place =
         if region == "us-east-1" { String::new() } else { format!(" --create-bucket-configuration LocationConstraint={region}") };
     let rule = |prefix: &&str| {
-        let (id, filter) = if prefix.is_empty() {
-            ("muster".to_owned(), String::new())
-        } else {
-            (format!("muster {prefix}"), format!("{prefix}/"))
-        };
         json!({
-            "ID": id, "Status": "Enabled", "Filter": { "Prefix": filter },
+            "ID": format!("muster {prefix}"), "Status": "Enabled", "Filter": { "Prefix": format!("{prefix}/") },
             "Expiration": { "Days": DAYS }, "AbortIncompleteMultipartUpload": { "DaysAfterInitiation": 1 },
         })
     };

@@ -41,7 +41,7 @@ fn what_a_job_needs_beside_that_is_allowed_where_it_needs_it() {
     for part in [
         "arn:aws-us-gov:ssm:us-gov-west-1::parameter/aws/service/ami-amazon-linux-latest/al2023",
         "arn:aws-us-gov:iam::*:role/host",
-        "arn:aws-us-gov:s3:::other/*",
+        "arn:aws-us-gov:s3:::other/muster/*",
         "arn:aws:s3:::bench/ci/*",
         "ec2:DeletePlacementGroup",
         "arn:aws-us-gov:s3:::sets/imagenet/*",

@@ -71,7 +71,8 @@ async fn a_script_that_failed_keeps_its_instance_and_the_others_end() {
     let ids = Handle::of(&job).unwrap().ids.clone();
     assert_eq!((left.items.len(), left.is_gone), (0, false));
     assert_eq!(left.look, [format!("aws ssm start-session --region eu-west-1 --target {}", ids[0])]);
-    assert_eq!(left.delete, [format!("aws ec2 terminate-instances --region eu-west-1 --instance-ids {}", ids[0])]);
+    // A sweep removes its group and its objects, too.
+    assert_eq!((left.delete.len(), left.until.as_deref()), (0, Some("2026-11-30 01:23 UTC")));
     let state = world.fake.state();
     let states: Vec<&str> = state.instances.iter().map(|instance| instance.state.as_str()).collect();
     assert_eq!(states, ["running", "terminated", "terminated"]);
@@ -96,6 +97,26 @@ async fn what_is_cancelled_is_ended_at_once_and_its_log_is_what_has_come() {
     assert!(left.is_gone && started.elapsed() < Duration::from_secs(10), "{left:?} {:?}", started.elapsed());
     assert_eq!(sections[0].1, b"so far\n");
     assert_eq!(world.there(), [0; 5], "its objects have gone with its log");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_in_every_state_of_an_agent_leaves_nothing() {
+    let goes_on = ["", "booted", "ready", "running", "sending"].map(|state| (state, None));
+    let has_ended = ["full", "interrupted", "rebooted", "failed", "stopped"].map(|state| (state, Some(125)));
+    for (state, exit) in goes_on.into_iter().chain(has_ended).chain([("done", Some(0))]) {
+        let world = World::new();
+        let job = world.launched(&numbered(0, 2)).await;
+        if !state.is_empty() {
+            world.set(&job, "running", None);
+            (0..2).for_each(|rank| world.says(&job, rank, state, exit));
+            let _ = world.ec2.wait(&job, None).await;
+        }
+        for how in [Disposition::Stop, Disposition::Delete] {
+            let left = world.ec2.cleanup(&job, how).await.unwrap();
+            assert_eq!((left.items.len(), left.is_gone), (0, true), "{state}: {left:?}");
+        }
+        assert_eq!(world.there(), [0; 5], "{state}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

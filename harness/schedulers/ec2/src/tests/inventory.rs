@@ -5,13 +5,17 @@ use crate::{
     cloud::{Instance, Tags},
     plan::{Handle, testing::site},
 };
-use muster_core::job::{
-    inventory::{Found, Kept, Scope},
-    scheduler::{Disposition, Scheduler},
+use muster_core::{
+    error::Class,
+    job::{
+        inventory::{Found, Kept, Scope},
+        scheduler::{Disposition, Leftovers, Scheduler},
+    },
 };
 use muster_text::{Value, time::Timestamp};
 use serde_json::json;
 use std::time::Duration;
+use tokio::time::Instant;
 
 fn instance(number: usize, expires: Option<i64>, is_ours: bool) -> Instance {
     let letters = [b'a' + u8::try_from(number / 26 % 26).unwrap(), b'a' + u8::try_from(number % 26).unwrap()];
@@ -98,6 +102,23 @@ async fn each_of_ours_is_found_with_its_age_its_cost_and_until_when_it_stays() {
     }
     assert_eq!(world.there()[1..4], [0, 0, 0], "the group and the volume have gone with their instance");
     assert_eq!(Handle::of(&running).unwrap().ids.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_region_that_does_not_exist_nothing_is_left_and_nothing_waits_for_it() {
+    let world = World::new();
+    world.fake.is_nowhere();
+    let job = job();
+    let error = world.ec2.launch(&job).await.unwrap_err();
+    assert_eq!((error.class, error.nothing_created), (Class::Config, true), "{error}");
+    let started = Instant::now();
+    for how in [Disposition::Stop, Disposition::Delete] {
+        assert_eq!(world.ec2.cleanup(&job, how).await.unwrap(), Leftovers { is_gone: true, ..Leftovers::default() });
+    }
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    let looked = world.ec2.inventory(&Scope { jobs: vec![job.clone()], ..scope(site()) }).await.unwrap();
+    assert_eq!((looked.blind.len(), looked.absent.into_iter().collect::<Vec<_>>()), (0, vec![job.id()]));
+    assert_eq!(looked.notes, ["AWS has no region `eu-west-1`, so that nothing was launched there (did you mean `eu-west-1`?)"]);
 }
 
 #[tokio::test]

@@ -174,6 +174,32 @@ async fn what_is_sent_is_packed_once_however_often_there_is_no_capacity() {
     assert!(!stage.path().join("rfm_job.bundle").exists(), "it is not needed any more");
 }
 
+#[tokio::test]
+async fn files_are_read_before_the_launch_which_no_signal_ends() {
+    let (world, source, stage) = (World::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(source.path().join("a"), "1").unwrap();
+    let staging = Staging { folder: source.path().into(), readonly_files: Vec::new(), limit: None };
+    let config = json!({ "ami": "ami-0abc1234def567890", "instance_type": "c7i.8xlarge" });
+    let of = |folder: &std::path::Path| {
+        job_of(&Workload { stage: folder.into(), staging: Some(staging.clone()), ..workload(config.clone(), site()) })
+    };
+    let folder = |name: &str| {
+        let folder = stage.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        folder
+    };
+    let job = of(&folder("whole"));
+    world.ec2.stage(&job, Box::pin(std::future::pending())).unwrap().done.await.unwrap();
+    let waiting = std::fs::read(job.stage.join("rfm_job.bundle")).unwrap();
+    // What has changed since then is not read.
+    std::fs::write(job.stage.join("a"), "2").unwrap();
+    world.launched(&job).await;
+    let sent = |((_, key), bytes): (&(String, String), &Vec<u8>)| key.ends_with("/bundle").then(|| bytes.clone());
+    assert_eq!(world.fake.state().objects.iter().find_map(sent), Some(waiting));
+    let job = of(&folder("stopped"));
+    assert!(world.ec2.stage(&job, Box::pin(std::future::ready(()))).unwrap().done.await.is_err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn data_sets_have_time_of_their_own_in_the_life_of_an_instance() {
     let config = json!({

@@ -45,10 +45,14 @@ impl Attempt<'_> {
             }
         }
         record.result.usage.add(self.scheduler.usage(&self.job));
-        let Leftovers { items, is_gone, look, delete } = std::mem::take(&mut *self.kept);
+        let Leftovers { items, is_gone, look, delete, until } = std::mem::take(&mut *self.kept);
         record.result.leftovers.extend(items);
         record.result.look.extend(look);
         record.result.delete.extend(delete);
+        if let Some(until) = until {
+            record.result.warnings.push(format!("what was kept goes by itself at {until}"));
+            record.result.delete.push(self.context.sweep_of_kept(&self.job));
+        }
         let nothing_left = !self.may_exist || how == Disposition::Delete || is_gone;
         if nothing_left
             && record.result.leftovers.is_empty()

@@ -78,7 +78,7 @@ fn what_surprises_in_a_manifest_is_refused() {
             "089",
             "089 cannot be a number: a leading zero means octal, and 8 and 9 are not octal digits; quote it to keep it as text",
         ),
-        ("{on: 1}", "kubectl reads the key on as a boolean; quote it"),
+        ("{on: 1}", "YAML 1.1 reads the key on as a boolean; quote it"),
         (
             "[no, y]",
             "no is a boolean to some readers of YAML and text to others; write false, or quote it\ny is a boolean to some readers of YAML and text to others; write true, or quote it",

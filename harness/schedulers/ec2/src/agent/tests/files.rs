@@ -68,6 +68,37 @@ fn data_sets_are_verified_and_there_before_the_script_begins() {
 }
 
 #[test]
+fn the_disks_of_an_instance_are_mounted_before_the_script_begins() {
+    let scratch = tempfile::tempdir().unwrap();
+    let store = scratch.path().join("x").display().to_string();
+    let play = |shell, disks, has_mdadm, calls: &[&str], said: &str| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        let given = Given { shell, disks, has_mdadm, store: &store, ..Given::default() };
+        let (server, instance) = run(given, "echo \"at $RFM_INSTANCE_STORE\"; [ -d \"$RFM_INSTANCE_STORE\" ] || exit 3\n");
+        let what = format!("{shell:?}, {disks} disks: {}", instance.read("root/mounted"));
+        assert_eq!(instance.read("disk-calls").lines().collect::<Vec<_>>(), calls, "{what}");
+        assert_eq!(log(&server, 0).replace(&store, "STORE"), said, "{what}");
+        let ended = if disks == 0 { ("failed", 125) } else { ("done", 0) };
+        assert_eq!((status(&server, 0)["state"].as_str(), status(&server, 0)["exit"].as_i64()), (Some(ended.0), Some(ended.1)));
+    };
+    let mount = |disk: &str| format!("mount -o noatime {disk} {store}");
+    let (of_one, of_all) = (mount("/dev/nvme1n9"), mount("/dev/md0"));
+    let one = ["mkfs.ext4 -q -F /dev/nvme1n9", &of_one];
+    let joined = "mdadm --create /dev/md0 --run --force --level=0 --raid-devices=2 /dev/nvme1n9 /dev/nvme2n9";
+    for shell in [Shell::Dash, Shell::Busybox] {
+        thread::scope(|threads| {
+            threads.spawn(|| play(shell, 1, true, &one, "at STORE\n"));
+            threads.spawn(|| play(shell, 2, true, &[joined, "mkfs.ext4 -q -F /dev/md0", &of_all], "at STORE\n"));
+            let said = "STORE has one of the 2 disks: there is no mdadm, which joins them\nat STORE\n";
+            threads.spawn(|| play(shell, 2, false, &one, said));
+            threads.spawn(|| play(shell, 0, true, &[], "the instance has no disks for STORE\n"));
+        });
+    }
+}
+
+#[test]
 fn a_data_set_that_is_another_ends_the_job_before_the_script() {
     if !can_play(Shell::Dash, "curl") {
         return;

@@ -59,6 +59,11 @@ pub(super) struct Given<'a> {
     pub is_spot: bool,
     pub keeps_files: bool,
     pub pace: Pace,
+    /// Where its disks are mounted; empty: it leaves them alone.
+    pub store: &'a str,
+    /// How many it has beside its root, which is a volume.
+    pub disks: u32,
+    pub has_mdadm: bool,
     /// Seconds that a token of the metadata service lives, if not as long as there.
     pub token: Option<u64>,
     /// The size of its disk, as `mount` takes it; `None`: that of this machine.
@@ -77,6 +82,9 @@ impl Default for Given<'_> {
             is_spot: false,
             keeps_files: false,
             pace,
+            store: "",
+            disks: 0,
+            has_mdadm: false,
             token: None,
             disk: None,
         }
@@ -153,12 +161,14 @@ impl Instance {
             is_spot: given.is_spot,
             fetch: 0,
             keeps_files: given.keeps_files,
+            store: given.store,
             boot_url: &url,
             pace: given.pace,
         };
         let lives = given.token.map_or_else(|| "ttl=21600".to_owned(), |seconds| format!("ttl={seconds}"));
         fs::write(instance.path("user-data"), script(&orders).replace("ttl=21600", &lives)).unwrap();
         instance.programs(given);
+        instance.disks(given);
         instance.start("user-data", server, given.rank);
         instance
     }
@@ -174,6 +184,8 @@ impl Instance {
             .env("RFM_ROOT", self.path("root"))
             .env("RFM_IMDS", server.imds(rank))
             .env("RFM_CONSOLE", self.path("console"))
+            .env("RFM_SYS", self.path("sys"))
+            .env("DISK_CALLS", self.path("disk-calls"))
             .env("RFM_HOOKS", self.path("hooks"))
             .env("SHUTDOWN_CALLS", self.path("shutdown"))
             .status()
@@ -201,12 +213,30 @@ impl Instance {
         }
         let shell = if given.shell == Shell::Busybox { busybox } else { which("dash") };
         symlink(shell.unwrap(), folder.join("sh")).unwrap();
-        let wrapper = |name: &str, text: String| {
-            fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
-        };
-        wrapper(given.http, format!("exec {} \"$@\"", client(given.http).display()));
-        wrapper("shutdown", "echo \"$*\" >>\"$SHUTDOWN_CALLS\"".to_owned());
+        self.wrapper(given.http, &format!("exec {} \"$@\"", client(given.http).display()));
+        self.wrapper("shutdown", "echo \"$*\" >>\"$SHUTDOWN_CALLS\"");
+    }
+
+    /// What the kernel says of its disks, and programs that would change them.
+    fn disks(&self, given: Given<'_>) {
+        for (at, model) in
+            (0..=given.disks).map(|at| (at, if at == 0 { "Elastic Block Store" } else { "EC2 NVMe Instance Storage" }))
+        {
+            let folder = self.path(&format!("sys/block/nvme{at}n9/device"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("model"), format!("Amazon {model}   \n")).unwrap();
+        }
+        let mdadm = given.has_mdadm.then_some("mdadm");
+        for name in ["mkfs.ext4", "mount"].into_iter().chain(mdadm) {
+            self.wrapper(name, &format!("echo {name} \"$*\" >>\"$DISK_CALLS\""));
+        }
+    }
+
+    /// A program of its own.
+    fn wrapper(&self, name: &str, text: &str) {
+        let path = self.path("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {

@@ -26,6 +26,7 @@ fn orders() -> Orders<'static> {
         is_spot: false,
         fetch: 0,
         keeps_files: false,
+        store: "",
         boot_url: "https://bench.s3.eu-west-1.amazonaws.com/a'b?x=1&y=2",
         pace: Pace::default(),
     }

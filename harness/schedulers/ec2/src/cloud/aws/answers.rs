@@ -143,6 +143,15 @@ struct RawType {
     gpu_info: Option<GpuInfo>,
     #[serde(default)]
     network_info: Option<Network>,
+    #[serde(default)]
+    instance_storage_info: Option<Storage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Storage {
+    #[serde(default)]
+    nvme_support: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -189,6 +198,7 @@ impl From<RawType> for InstanceType {
             gpus: raw.gpu_info.map_or(0, |info| info.gpus.item.iter().map(|gpu| gpu.count).sum()),
             network_cards: network.and_then(|network| network.maximum_network_cards).unwrap_or(1),
             has_efa: network.and_then(|network| network.efa_supported).unwrap_or(false),
+            has_nvme_store: raw.instance_storage_info.is_some_and(|info| info.nvme_support != "unsupported"),
             is_nitro: raw.hypervisor == "nitro",
             name: raw.instance_type,
             architectures: raw.processor_info.supported_architectures.item,

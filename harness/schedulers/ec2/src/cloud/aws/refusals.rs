@@ -106,7 +106,9 @@ pub(super) fn pause(error: &CloudError, tries: u32) -> Option<Duration> {
         CloudError::Unreached { .. } => Duration::from_millis(200),
         CloudError::Refused { code, .. } if is_throttled(code) => Duration::from_secs(1),
         CloudError::Refused { status, .. } if *status >= 500 || *status == 429 => Duration::from_millis(200),
-        CloudError::Refused { .. } | CloudError::Unread { .. } | CloudError::NoCredentials(_) => return None,
+        CloudError::Refused { .. } | CloudError::Unread { .. } | CloudError::NoCredentials(_) | CloudError::NoRegion(_) => {
+            return None;
+        }
     };
     (tries < MOST_TRIES).then(|| (first * 2_u32.pow(tries.saturating_sub(1))).min(Duration::from_secs(8)))
 }

@@ -6,7 +6,11 @@ use super::{
     query::{encode, encode_path},
     refusals::{is_ended, pause, refusal},
 };
-use crate::{cloud::CloudError, plan::Place};
+use crate::{
+    cloud::CloudError,
+    config::regions,
+    plan::{LONGEST_ADDRESS, Place},
+};
 use ::http::{Method, Request, StatusCode, request::Parts};
 use bytes::Bytes;
 use muster_text::time::Timestamp;
@@ -27,9 +31,6 @@ const ONE_TRY: Duration = Duration::from_secs(10);
 
 /// Bytes a second of a connection that is slow and not broken.
 const SLOWEST: u64 = 200_000;
-
-/// S3 takes no longer life of an address.
-const LONGEST_ADDRESS: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Service {
@@ -147,7 +148,8 @@ impl Wire {
 
     async fn once(&self, ask: &Ask, credential: &Credential, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
         let (service, action) = (ask.service.name(), ask.action);
-        let unreached = |why| CloudError::Unreached { service, action: action.to_owned(), why };
+        let host = ask.address.split('/').nth(2).unwrap_or_default();
+        let unreached = |why: String| unreached(&self.place, (service, action), format!("{host}: {why}"));
         let mut request = Request::builder().method(ask.method.clone()).uri(&ask.address);
         for (name, value) in &ask.headers {
             request = request.header(*name, value);
@@ -213,6 +215,25 @@ impl CloudError {
     }
 }
 
+/// No answer. Where a region is not known and its endpoint has no address, there is no such region.
+fn unreached(place: &Place, (service, action): (&'static str, &'static str), why: String) -> CloudError {
+    if place.endpoint_url.is_none() && has_no_address(&why) && !regions::is_known(&place.region) {
+        return CloudError::NoRegion(place.region.clone());
+    }
+    CloudError::Unreached { service, action: action.to_owned(), why }
+}
+
+/// What the libraries of C say of a name that does not exist; where no server of names answers, they say something else.
+fn has_no_address(why: &str) -> bool {
+    const SAID: &[&str] = &[
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "nodename nor servname provided, or not known",
+    ];
+    SAID.iter().any(|said| why.contains(said))
+}
+
 /// `name=value` pairs of an address.
 pub(super) fn query(pairs: &[(&str, &str)]) -> String {
     let mut query = String::new();
@@ -240,4 +261,27 @@ fn some_of(most: Duration) -> Duration {
 /// Amazon's clouds have domains of their own.
 fn domain(region: &str) -> &'static str {
     if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_that_is_unknown_and_has_no_address_is_none() {
+        let lookup = |said: &str| format!("failed to lookup address information: {said}");
+        let (none, silent) = (lookup("Name or service not known"), lookup("Temporary failure in name resolution"));
+        let rows = [
+            ("eu-west-9", None, &none, true),
+            ("eu-west-9", None, &silent, false),
+            // This machine has no network.
+            ("eu-west-1", None, &none, false),
+            ("eu-west-9", Some("http://ec2.test"), &none, false),
+        ];
+        for (region, endpoint_url, why, is_none) in rows {
+            let place = Place { region: region.to_owned(), endpoint_url: endpoint_url.map(str::to_owned) };
+            let error = unreached(&place, ("EC2", "DescribeImages"), why.clone());
+            assert_eq!(error == CloudError::NoRegion(region.to_owned()), is_none, "{region} {why}: {error}");
+        }
+    }
 }

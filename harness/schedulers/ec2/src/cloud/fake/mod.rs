@@ -63,6 +63,7 @@ impl Default for Fake {
                 gpus: 0,
                 network_cards: 1,
                 has_efa: false,
+                has_nvme_store: false,
                 is_nitro: true,
             }],
             offerings: zones.map(|(_, zone)| ("c7i.8xlarge".to_owned(), zone.to_owned())).to_vec(),
@@ -87,6 +88,11 @@ impl Fake {
         };
         let action = action::ALL.iter().find(|known| *known == action).unwrap_or_else(|| panic!("no action {action}"));
         self.state().refusals.push((action, error));
+    }
+
+    /// No call is answered: there is no such region.
+    pub(crate) fn is_nowhere(&self) {
+        self.state().no_region = true;
     }
 
     /// Sets the state of an instance, and why.
@@ -114,6 +120,7 @@ impl Fake {
         state.calls.push(action);
         let refusal = state.refusals.iter().position(|(of, _)| *of == action);
         let answer = match refusal {
+            None if state.no_region => Err(CloudError::NoRegion(self.place.region.clone())),
             Some(at) => Err(state.refusals.remove(at).1),
             None => answer(&mut state),
         };

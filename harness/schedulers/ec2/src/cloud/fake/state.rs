@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct State {
     pub account: String,
+    /// All calls end with that.
+    pub no_region: bool,
     /// `None`: they do not end.
     pub credentials_end: Option<Timestamp>,
     /// When instances are launched.

@@ -1,6 +1,9 @@
 //! What is known of a job after which observations.
 
-use crate::decide::status::{Act, Console, Launched, Member, Phase, Said, State, Step, step};
+use crate::decide::{
+    seen::{Console, Member, Phase, Said, State},
+    status::{Act, Launched, Step, step},
+};
 use muster_core::job::{
     scheduler::{Disruption, Exit, JobStatus},
     workload::Clock,
@@ -35,7 +38,7 @@ fn said(state: Phase, exit: Option<i32>) -> Option<Said> {
         started: exit.map(|_| 1100),
         ended: None,
         log_bytes: 4,
-        outputs: super::super::status::Outputs::None,
+        outputs: super::super::seen::Outputs::None,
         t: 1200,
     })
 }
