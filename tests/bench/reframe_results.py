@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a results database as ReFrame 4.10 does: SESSIONS sessions over as many hours, each of 100 cases with 2 figures.
+"""Writes a results database as ReFrame 4.10 does: SESSIONS sessions over as many hours, each of CASES cases (100) with 2 figures.
 
-    reframe_results.py DATABASE SESSIONS
+    reframe_results.py DATABASE SESSIONS [CASES]
 
 Prints what it has written: cases, and the sum of all values of `copy`, rounded to 6 digits.
 """
@@ -11,7 +11,7 @@ import random
 import sqlite3
 import sys
 
-CASES, FIRST = 100, 1_790_000_000
+FIRST = 1_790_000_000
 CELL = {
     "build_jobid": None, "build_stderr": None, "build_stdout": None, "dependencies_actual": [], "dependencies_conceptual": [],
     "environ": "default", "fail_phase": None, "fail_reason": None, "filename": "/srv/checks/stream.py", "fixture": False,
@@ -47,7 +47,7 @@ def case(uuid, started, number, noise):
     }
 
 
-def main(path, sessions):
+def main(path, sessions, of_session=100):
     noise, total = random.Random(1), 0.0
     db = sqlite3.connect(path)
     db.execute("PRAGMA synchronous = OFF")
@@ -62,22 +62,22 @@ def main(path, sessions):
     """)
     for number in range(sessions):
         uuid, started = f"{number:08x}-0000-4000-8000-000000000000", FIRST + number * 3600
-        cases = [case(uuid, started, n, noise) for n in range(CASES)]
+        cases = [case(uuid, started, n, noise) for n in range(of_session)]
         total += sum(one["perfvalues"]["bench:local:copy"][0] for one in cases)
         info = {
             "data_version": "4.2", "hostname": "login1", "uuid": uuid, "time_start": iso(started), "time_start_unix": float(started),
             "time_end": iso(started + 300), "time_end_unix": float(started + 300), "time_elapsed": 300.0,
             "cmdline": "reframe -c /srv/checks -r", "config_files": ["<builtin>"], "log_files": [], "prefix_output": "/srv/out/output",
-            "prefix_stage": "/srv/out/stage", "user": "ada", "version": "4.10.4", "workdir": "/srv/checks", "num_cases": CASES,
+            "prefix_stage": "/srv/out/stage", "user": "ada", "version": "4.10.4", "workdir": "/srv/checks", "num_cases": of_session,
             "num_failures": 0, "num_aborted": 0, "num_skipped": 0,
         }
-        run = {"num_cases": CASES, "num_failures": 0, "num_aborted": 0, "num_skipped": 0, "run_index": 0, "testcases": cases}
+        run = {"num_cases": of_session, "num_failures": 0, "num_aborted": 0, "num_skipped": 0, "run_index": 0, "testcases": cases}
         blob = json.dumps({"session_info": info, "runs": [run], "restored_cases": []})
         db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, '')", (uuid, float(started), float(started + 300), blob))
         db.executemany("INSERT INTO testcases VALUES (?, 'bench', 'local', 'default', ?, ?, ?)",
                        [(one["name"], one["job_completion_time_unix"], uuid, one["uuid"]) for one in cases])
     db.commit()
-    print(sessions * CASES, f"{total:.6f}")
+    print(sessions * of_session, f"{total:.6f}")
 
 
-main(sys.argv[1], int(sys.argv[2]))
+main(sys.argv[1], *map(int, sys.argv[2:]))
