@@ -14,8 +14,10 @@ use tokio::time::timeout;
 /// How long to wait for a server that does not answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// A transaction of a process that is stopped, or cut off, does not hold its rows for longer: others may wait for them.
-const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = warning";
+/// A transaction of a process that is stopped, or cut off, does not hold its rows for longer: others may wait for them. Statements are
+/// not compiled, and rows are found by their indexes: questions are about few rows of large tables, which are in memory.
+const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = warning;
+    SET jit = off; SET random_page_cost = 1.1";
 
 const READ_ONLY: &str = "SET default_transaction_read_only = on";
 
