@@ -8,11 +8,9 @@
 //! What has ended well ends its instance by itself, and is waited for.
 
 use crate::{
+    agent::parcel,
     cloud::{CloudError, Filter, Instance},
-    decide::{
-        block::shown,
-        seen::{Member, Phase, State},
-    },
+    decide::{LISTED_WITHIN, block::shown, seen::State, stay},
     failure,
     launch::seconds,
     objects,
@@ -33,8 +31,6 @@ pub(crate) const ENDS_WITHIN: Duration = Duration::from_mins(8);
 const BY_ITSELF: Duration = Duration::from_secs(30);
 /// An agent ends its script at the limit: so long after it, it has said so.
 const LAST_WORD: Duration = Duration::from_secs(20);
-/// EC2 may list an instance so long after its launch.
-const LISTED_WITHIN: Duration = Duration::from_mins(1);
 /// An end that was asked for and has not begun is asked for again.
 const AGAIN: Duration = Duration::from_mins(1);
 /// How often a group is deleted that is still in use, and the pause.
@@ -108,7 +104,12 @@ impl Cleanup<'_> {
         }
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
         let sight = self.end(&is_kept).await?;
-        let items = self.unended(&sight, &is_kept);
+        let mut items = self.unended(&sight, &is_kept);
+        // With the list of addresses and the values of `pass_env`; its log may not have been read.
+        if let Err(error) = objects::remove_orders(self.region, self.job, &self.handle).await {
+            let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
+            items.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
+        }
         let region = self.aws_region();
         let mut look: Vec<String> = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
         look.extend(self.logins(&kept, &sight).await);
@@ -164,9 +165,9 @@ impl Cleanup<'_> {
     async fn end(&self, is_kept: &(dyn Fn(&Instance) -> bool + Sync)) -> Result<Arc<Sight>, SchedulerError> {
         let started = Instant::now();
         let mut sight = self.next_sight().await?;
-        if self.region.attempts(self.job).is_doubtful && self.handle.launched.is_none() {
-            // EC2 may have launched it, and lists it later.
-            while sight.instances.is_empty() && started.elapsed() < LISTED_WITHIN {
+        if sight.instances.is_empty() && self.handle.launched.is_none() {
+            let within = self.may_be_listed_within().await?;
+            while sight.instances.is_empty() && started.elapsed() < within {
                 sleep(self.handle.poll_interval).await;
                 sight = self.next_sight().await?;
             }
@@ -184,7 +185,8 @@ impl Cleanup<'_> {
             let is_asked = |id: &String| asked.get(id).is_some_and(|at| at.elapsed() < AGAIN);
             let live = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone());
             let live: Vec<String> = live.filter(|id| !is_asked(id)).collect();
-            let waits = asked.is_empty() && started.elapsed() < BY_ITSELF && ends_itself(&self.handle, &sight);
+            let waits =
+                asked.is_empty() && started.elapsed() < BY_ITSELF && stay::ends_itself(self.handle.lifetime.keep, &sight.members);
             if !live.is_empty() && !waits {
                 self.tracked.end();
                 self.terminate(&live).await?;
@@ -199,6 +201,20 @@ impl Cleanup<'_> {
                 sight = self.next_sight().await?;
             }
         }
+    }
+
+    /// For how long EC2 may still list what was launched without an answer: by this process, or one that was killed then. Each puts the
+    /// list of addresses into the bucket just before.
+    async fn may_be_listed_within(&self) -> Result<Duration, SchedulerError> {
+        let attempts = self.region.attempts(self.job);
+        if attempts.is_ours {
+            return Ok(if attempts.is_doubtful { LISTED_WITHIN } else { Duration::ZERO });
+        }
+        let list = format!("{}{}", self.handle.prefix, parcel::LIST);
+        let listed = self.region.cloud.objects(&self.handle.bucket.name, &list).await;
+        let listed = listed.map_err(|error| failure::of_running(error, "look for what was launched"))?;
+        let asked = listed.iter().filter(|object| object.key == list).filter_map(|object| object.modified).max();
+        Ok(asked.map_or(Duration::ZERO, |asked| LISTED_WITHIN.saturating_sub(self.region.now().since(asked))))
     }
 
     async fn terminate(&self, ids: &[String]) -> Result<(), SchedulerError> {
@@ -275,33 +291,11 @@ async fn unless_in_use<'a>(delete: impl Fn() -> crate::cloud::Call<'a, ()>) -> R
     delete().await
 }
 
-/// The instances that are kept to be looked at: those of a script that has failed and, with any, the first.
+/// The instances that are kept.
 fn kept(handle: &Handle, sight: &Sight) -> Vec<String> {
-    let is_live = |member: &&Member| {
-        member.state != State::Ended && sight.instances.iter().any(|one| one.id == member.id && state(&one.state) != State::Ended)
-    };
-    if handle.lifetime.keep == 0 || !sight.members.first().is_some_and(has_failed) {
-        return Vec::new();
-    }
-    let kept = sight.members.iter().filter(|member| member.rank == 0 || has_failed(member)).filter(is_live);
-    kept.map(|member| member.id.clone()).collect()
-}
-
-/// Its script ran, and its agent keeps the instance.
-fn has_failed(member: &Member) -> bool {
-    let Some(said) = &member.said else { return false };
-    match said.state {
-        Phase::Done | Phase::Timeout => said.exit.is_some_and(|exit| exit != 0),
-        Phase::Booted
-        | Phase::Ready
-        | Phase::Running
-        | Phase::Sending
-        | Phase::Full
-        | Phase::Interrupted
-        | Phase::Rebooted
-        | Phase::Failed
-        | Phase::Stopped => false,
-    }
+    let has_ended = |id: &str| sight.members.iter().any(|member| member.id == id && member.state == State::Ended);
+    let live = sight.instances.iter().filter(|one| state(&one.state) != State::Ended && !has_ended(&one.id));
+    stay::kept(handle.lifetime.keep, &sight.members, &live.map(|one| &*one.id).collect())
 }
 
 /// The user of an image, as those who make images name it.
@@ -309,10 +303,4 @@ fn login_of(image: &str) -> &'static str {
     let name = image.to_lowercase();
     let known = [("ubuntu", "ubuntu"), ("debian", "admin"), ("fedora", "fedora"), ("centos", "centos"), ("rocky", "rocky")];
     known.iter().find(|(part, _)| name.contains(part)).map_or("ec2-user", |(_, user)| user)
-}
-
-/// All agents have said that they end their instances.
-fn ends_itself(handle: &Handle, sight: &Sight) -> bool {
-    let ends = |member: &Member| member.exit().is_some_and(|exit| exit == 0 || handle.lifetime.keep == 0);
-    !sight.members.is_empty() && sight.members.iter().all(ends)
 }

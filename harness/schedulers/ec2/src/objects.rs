@@ -15,13 +15,25 @@ pub(crate) const KEPT: &str = "kept";
 /// # Errors
 /// S3 does not answer, or refuses.
 pub(crate) async fn remove(region: &Region, job: &Job, handle: &Handle) -> Result<(), CloudError> {
+    remove_if(region, job, handle, |_| true).await
+}
+
+/// Removes those that nobody needs any more when an instance is kept: all but its mark, and the log.
+///
+/// # Errors
+/// Those of `remove`.
+pub(crate) async fn remove_orders(region: &Region, job: &Job, handle: &Handle) -> Result<(), CloudError> {
+    remove_if(region, job, handle, |name| name != KEPT && !name.contains("/log.")).await
+}
+
+async fn remove_if(region: &Region, job: &Job, handle: &Handle, goes: fn(&str) -> bool) -> Result<(), CloudError> {
     // A handle that was stored by hand may have any prefix.
     if !handle.prefix.ends_with(&format!("{}/{}/", job.session, job.identifier)) {
         tracing::warn!(prefix = handle.prefix, "the prefix of a job is not its own, and its objects stay");
         return Ok(());
     }
     let listed = region.cloud.objects(&handle.bucket.name, &handle.prefix).await?;
-    let keys: Vec<String> = listed.into_iter().map(|object| object.key).collect();
+    let keys: Vec<String> = listed.into_iter().map(|object| object.key).filter(|key| goes(&key[handle.prefix.len()..])).collect();
     if keys.is_empty() { Ok(()) } else { region.cloud.delete(&handle.bucket.name, &keys).await }
 }
 

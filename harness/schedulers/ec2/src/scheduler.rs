@@ -10,9 +10,10 @@ use crate::{
 };
 use futures_util::{StreamExt, future::try_join_all, stream};
 use muster_core::{
+    case::SessionId,
     error::{Class, SchedulerError, chain},
     job::{
-        inventory::{Examined, Found, Inventory, Scope},
+        inventory::{Examined, Found, Inventory, Removed, Scope},
         scheduler::{
             CASES, CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler,
             Staged, probed_cases,
@@ -60,8 +61,8 @@ impl Ec2 {
         Ok(region)
     }
 
-    /// What the planned would fail of, each by its position.
-    async fn findings(&self, handles: &[Option<Handle>], writes: Writes) -> Result<Vec<Finding>, SchedulerError> {
+    /// What the planned would fail of, each by its position, and whether all places have answered. `writes`: an object, which is deleted.
+    async fn findings(&self, handles: &[Option<Handle>], writes: bool) -> Result<(Vec<Finding>, bool), SchedulerError> {
         let mut by_place: BTreeMap<&Place, Vec<(usize, &Handle)>> = BTreeMap::new();
         for (at, handle) in handles.iter().enumerate() {
             if let Some(handle) = handle {
@@ -71,10 +72,12 @@ impl Ec2 {
         // Side by side: a place that is silent takes no time from the others.
         let asked = by_place.into_iter().map(|(place, planned)| async move {
             let region = self.at(place)?;
+            let writes = if writes { Writes::AnObject(&region.written) } else { Writes::Nothing };
             Ok(preflight::findings(&*region.cloud, &region.resolver, &planned, region.now(), writes).await)
         });
-        let findings: Vec<Vec<Finding>> = try_join_all(asked).await?;
-        Ok(findings.into_iter().flatten().collect())
+        let places: Vec<(Vec<Finding>, bool)> = try_join_all(asked).await?;
+        let is_answered = places.iter().all(|(_, is_answered)| *is_answered);
+        Ok((places.into_iter().flat_map(|(findings, _)| findings).collect(), is_answered))
     }
 
     fn of(&self, job: &Job) -> Result<Arc<Region>, SchedulerError> {
@@ -127,7 +130,7 @@ impl Scheduler for Ec2 {
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         // What cannot be planned is left to `plan`.
         let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-        Box::pin(async move { self.findings(&handles, Writes::AnObject).await })
+        Box::pin(async move { self.findings(&handles, true).await.map(|(findings, _)| findings) })
     }
 
     /// They write nothing: whether the bucket takes an object, the preflight of a run sees.
@@ -141,8 +144,13 @@ impl Scheduler for Ec2 {
                 let mut names = Vec::new();
                 let workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
                 let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-                let findings = timeout(PART, self.findings(&handles, Writes::Nothing)).await;
-                findings.map_or_else(|_| vec![silent], |findings| probed_cases(&names, findings))
+                let asked = timeout(PART, self.findings(&handles, false)).await;
+                match asked {
+                    Err(_) => vec![silent],
+                    Ok(Ok((findings, false))) if findings.is_empty() => vec![silent],
+                    Ok(Ok((findings, false))) => probed_cases(&names, Ok(findings)).into_iter().chain([silent]).collect(),
+                    Ok(answer) => probed_cases(&names, answer.map(|(findings, _)| findings)),
+                }
             }),
         ]
     }
@@ -188,13 +196,14 @@ impl Scheduler for Ec2 {
         Box::pin(async move {
             let region = self.of(job)?;
             let status = region.next_status(job, seen).await?;
-            let JobStatus::Ended(ending) = &status else { return Ok(status) };
+            let JobStatus::Ended(mut ending) = status else { return Ok(status) };
             // Fetching what it has left takes none of its time.
-            if let Some(ending) = outputs::first_said(job, ending, seen)? {
+            if let Some(ending) = outputs::first_said(job, &ending, seen)? {
                 return Ok(ending);
             }
-            outputs::bring(&region, job, ending).await?;
-            Ok(status)
+            let note = outputs::bring(&region, job, &ending).await?;
+            ending.notes.extend(note);
+            Ok(JobStatus::Ended(ending))
         })
     }
 
@@ -213,6 +222,19 @@ impl Scheduler for Ec2 {
 
     fn most_usage(&self, workload: &Workload) -> Usage {
         plan::handle(workload).map(|handle| handle.most_usage()).unwrap_or_default()
+    }
+
+    /// Removes what an interrupted preflight has written.
+    fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
+        Box::pin(async move {
+            let regions: Vec<Arc<Region>> = self.regions.lock().values().cloned().collect();
+            for region in regions {
+                for (object, error) in region.written.remove(&*region.cloud).await {
+                    tracing::warn!(%error, object, "an object of the preflight stays in the bucket");
+                }
+            }
+            Ok(Vec::new())
+        })
     }
 
     fn inventory<'a>(&'a self, scope: &'a Scope) -> Fut<'a, Inventory> {

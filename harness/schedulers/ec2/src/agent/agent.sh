@@ -1,11 +1,15 @@
 # Muster's agent: runs one script, keeps its log in S3, ends the instance. The variables above are its input.
-# It needs sh, tar, gzip, dd, awk, sed, head, tail, find, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
+# It needs sh, tar, gzip, dd, awk, sed, head, tail, find, ls, sha256sum, base64, setsid, and curl, wget or python3. It never prints a URL.
 set -u
 root=${RFM_ROOT:-/var/lib/muster}
 imds=${RFM_IMDS:-http://169.254.169.254}
 console=${RFM_CONSOLE:-/dev/console}
 mkdir -p "$root" && cd "$root" || exit 1
 now() { date +%s; }
+# Seconds that pass, also where somebody sets the clock.
+passed() {
+  if read -r up _ </proc/uptime; then echo "${up%%.*}"; else now; fi
+} 2>/dev/null
 
 # The new timer replaces the old one. Where it does not, there is a moment without one.
 timer() { shutdown -P "$1" || { shutdown -c && shutdown -P "$1"; }; }
@@ -73,24 +77,38 @@ put() { link PUT "$1" | request PUT "$2" answer 'Content-Type: application/octet
 # Instances have the metadata service alone before they know any URL. Its tokens expire.
 token() {
   printf '%s/latest/api/token\n' "$imds" | request PUT empty token "X-aws-ec2-metadata-token-ttl-seconds: $ttl" &&
-    token=$(cat token) renewed=$(($(now) + ttl / 2))
+    token=$(cat token) renewed=$(($(passed) + ttl / 2))
 }
 fact() {
-  [ "$(now)" -lt "$renewed" ] || token
+  [ "$(passed)" -lt "$renewed" ] || token
   printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact
 }
+# So often, and not begun again after `most` seconds: each of its requests may take long.
 retry() {
-  left=$1
+  left=$1 by=$(($(passed) + most))
   shift
   until "$@"; do
     left=$((left - 1))
-    [ "$left" -gt 0 ] || return 1
+    [ "$left" -gt 0 ] && [ "$(passed)" -lt "$by" ] || return 1
     sleep "$pause"
   done
 }
+# One of the facts without which nothing begins. A token may be what is wrong.
+ask() { # VARIABLE NAME
+  value=$(fact "meta-data/$2") && [ -n "$value" ] && eval "$1=\$value" && return
+  token
+  return 1
+}
+learn() {
+  retry "$tries" token && retry "$tries" ask rank ami-launch-index && retry "$tries" ask instance instance-id &&
+    retry "$tries" ask ip local-ipv4 && retry "$tries" ask type instance-type &&
+    retry "$tries" ask zone placement/availability-zone
+}
 status() { # STATE EXIT
+  # While the script runs, nobody waits for what was not sent: it may be lost with its instance.
+  case $1 in booted | ready | running) length=$sent ;; *) length=$(size) ;; esac
   printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","key":"%s","state":"%s","exit":%s,"started":%s,"ended":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
-    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$ended" "$(size)" "$outputs" "$(now)" >status &&
+    "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$ended" "$length" "$outputs" "$(now)" >status &&
     [ -s status ] && put status status
 }
 bytes() { wc -c <"$1" | tr -d ' '; }
@@ -113,23 +131,29 @@ push() {
   done
 }
 
-# What S3 did not take goes to the console: numbered lines of 57 bytes, so that lines of others between them do no harm.
+# What S3 did not take goes to the console: numbered lines of 57 bytes, so that lines of others between them do no harm. EC2 keeps
+# 64 KiB of it, and a line has 101 bytes there. Its beginning may be gone, so the first line is the last one, too.
 tail_to_console() { # EXIT
   total=$(size)
-  from=$((total > 40000 ? total - 40000 : 0))
+  from=$((total > 32000 ? total - 32000 : 0))
   [ "$shrank" -eq 0 ] || from=$total
+  head="rfm-log $id $rank exit=$1 total=$total from=$from"
   {
-    printf 'rfm-log %s %s exit=%s total=%s from=%s\n' "$id" "$rank" "$1" "$total" "$from"
+    echo "$head"
     tail -c +$((from + 1)) log | base64 | awk -v name="$id $rank" '{ printf "rfm-log %s %d %s\n", name, NR - 1, $0 }'
+    echo "$head end"
   } >>"$console" 2>/dev/null
 }
 
+deliver() { push && status "$1" "$2"; }
 finish() { # STATE EXIT
   # Sending needs room on the disk.
   rm -f reserve
-  retry 5 push
-  pushed=$?
-  if ! retry 5 status "$1" "$2" || [ "$pushed" -ne 0 ]; then tail_to_console "$2"; fi
+  most=300
+  if ! retry "$tries" deliver "$1" "$2"; then
+    status "$1" "$2"
+    tail_to_console "$2"
+  fi
   if [ "$2" -ne 0 ] && [ "$keep" -gt 0 ]; then
     echo $(($(now) + keep * 60)) >until && [ -s until ] && mv until deadline
     : >over
@@ -151,6 +175,33 @@ is_kept() {
   done <patterns
   return 1
 }
+# What is there: names, and lines with numbers, sizes and times, whose columns differ from one listing to the next.
+names() { (cd work && find . -type f ! -path './rfm_*' "$@") | sed 's|^\./||'; }
+files() { (cd work && find . -type f ! -path './rfm_*' -exec ls -lind {} +); }
+# Other names than before, other facts of a file that came with the script, and what may only have other content.
+changed() {
+  names | awk 'FILENAME == "known" { known[$0]; next } !($0 in known)' known -
+  files >after
+  awk 'FILENAME == "known" { known[$0]; next }
+    at = index($0, " ./") {
+      facts = substr($0, 1, at); gsub(/ +/, " ", facts); name = substr($0, at + 3)
+      if (FILENAME == "before") before[name] = facts; else if (name in known && before[name] != facts) print name
+    }' known before after
+  names -newer ../marker
+}
+# gather COMMAND: puts what is kept into a folder with it, and names there what cannot be had: a file that has gone, or whose
+# name has a line break.
+gather() {
+  rm -rf kept && mkdir kept || return 1
+  while IFS= read -r file; do
+    is_kept "$file" || continue
+    case $file in */*) mkdir -p "kept/${file%/*}" ;; esac
+    if [ ! -f "work/$file" ] || ! { "$1" "work/$file" "kept/$file" || cp "work/$file" "kept/$file"; }; then
+      printf '%s\n' "$file" >>kept/rfm_missing
+    fi
+  done <list
+  tar -czf outputs -C kept .
+}
 send_outputs() {
   # Only the first has an address for them.
   [ "$keeps_files" -eq 1 ] && [ "$rank" -eq 0 ] && [ -e marker ] || return 0
@@ -158,28 +209,29 @@ send_outputs() {
   push
   status sending "$code"
   outputs=lost
-  awk '$2 == "KEEP" { print $3 }' boot >patterns && (cd work && find . -type f -newer ../marker ! -path './rfm_*') >list || return 1
-  mkdir -p kept
-  while IFS= read -r file; do
-    file=${file#./}
-    is_kept "$file" || continue
-    case $file in */*) mkdir -p "kept/${file%/*}" || return 1 ;; esac
-    ln "work/$file" "kept/$file" || cp "work/$file" "kept/$file" || return 1
-  done <list
-  tar -czf outputs -C kept . || return 1
+  awk '$2 == "KEEP" { print $3 }' boot >patterns && changed >list.all && awk '!seen[$0]++' list.all >list || return 1
+  # What is still written makes no archive, and its copy does.
+  gather ln || gather cp || return 1
   outputs=large
   [ "$(bytes outputs)" -le 1073741824 ] || return 1
-  outputs=lost patience=3600
-  retry 5 put outputs outputs && outputs=sent
+  outputs=lost patience=3600 most=3600
+  retry "$tries" put outputs outputs && outputs=sent
 }
 
-rank=0 instance='' ip='' type='' zone='' key='' started=null ended=null segment=0 sent=0 shrank=0 outputs=none ttl=21600 renewed=0 token=''
+rank='' instance='' ip='' type='' zone='' key='' started=null ended=null segment=0 sent=0 shrank=0 outputs=none ttl=21600 renewed=0 token='' most=604800
 kernel=$(uname -r)
 microcode=$(sed -n 's/^microcode[^:]*: *//p' /proc/cpuinfo 2>/dev/null | head -n 1)
 : >>log
-retry "$tries" token
-rank=$(fact meta-data/ami-launch-index) instance=$(fact meta-data/instance-id) ip=$(fact meta-data/local-ipv4)
-type=$(fact meta-data/instance-type) zone=$(fact meta-data/placement/availability-zone)
+[ "$nodes" -gt 1 ] || rank=0
+learn
+learned=$?
+# Of several, one that does not know which it is can say nothing to the others.
+if [ -z "$rank" ]; then
+  echo 'the metadata service of the instance does not answer' >>log
+  tail_to_console 125
+  timer now
+  exit 1
+fi
 boot() { printf '%s\n' "$url_of_boot" | request GET '' boot 'Accept: */*'; }
 if ! retry "$tries" boot; then
   echo "no URL was read, with $tool: is there a route to S3?" >>log
@@ -190,6 +242,10 @@ fi
 chmod 600 boot
 # A second boot has lost the script: what is there of its log is all there will be.
 [ -e pid ] && finish rebooted 125
+if [ "$learned" -ne 0 ]; then
+  echo 'the metadata service of the instance does not answer' >>log
+  finish failed 125
+fi
 retry 5 status booted null
 if ! retry 5 get bundle || ! echo "$(link SHA bundle)  bundle" | sha256sum -c - >/dev/null 2>&1; then
   echo 'the bundle did not arrive as it was sent' >>log
@@ -299,7 +355,7 @@ slots() {
 reach() {
   while read -r host _; do
     until ./rfm-ssh "$host" true </dev/null 2>unreached; do
-      if [ "$(now)" -ge "$deadline" ] || stopped; then
+      if [ "$(passed)" -ge "$deadline" ] || stopped; then
         sed "s/^/$host does not let the first instance in: /" unreached >>log
         return 1
       fi
@@ -313,10 +369,10 @@ if [ "$nodes" -gt 1 ]; then
   # Without a server for logins, a script that starts nothing elsewhere still runs.
   if serve_logins; then key=$(awk '{ print $1, $2 }' key.pub); else echo 'no logins between the instances: sshd did not start'; fi
   retry 5 status ready null
-  deadline=$(($(now) + 900 + fetch))
+  deadline=$(($(passed) + 900 + fetch))
   until get go 2>/dev/null; do
     stopped && finish stopped 125
-    [ "$(now)" -lt "$deadline" ] || finish failed 125
+    [ "$(passed)" -lt "$deadline" ] || finish failed 125
     sleep "$flush"
   done
   awk -v slots="$(slots)" '{ print $1 " slots=" slots }' go >hostfile
@@ -348,8 +404,13 @@ if ! dd if=/dev/zero of=reserve bs="$block" count=$((blocks * 2)) 2>/dev/null; t
   finish full 125
 fi
 # A second between what is there and what the script makes: not every `find` knows smaller times.
-if [ "$keeps_files" -eq 1 ]; then touch marker && sleep 1; fi
-started=$(now)
+if [ "$keeps_files" -eq 1 ]; then names >known && files >before && touch marker && sleep 1; fi
+started=$(now) began=$(passed)
+# With another clock it has begun at another time.
+set_begin() {
+  begin=$(($(now) - $(passed) + began))
+  if [ $((begin - started)) -gt 5 ] || [ $((started - begin)) -gt 5 ]; then started=$begin; fi
+}
 # The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. `whole` and
 # `draining` are removed to say what has happened: a full disk takes no new files.
 touch whole draining
@@ -369,8 +430,8 @@ retry 5 status running null
 state='done' code='' full='' again=0 drain=$grace
 while [ ! -e exit ]; do
   sleep 1
-  time=$(now)
-  if [ $((time - started)) -ge "$limit" ]; then
+  time=$(passed)
+  if [ $((time - began)) -ge "$limit" ]; then
     state=timeout code=124
   elif [ "$time" -lt "$again" ]; then
     continue
@@ -390,12 +451,14 @@ while [ ! -e exit ]; do
     break
   fi
   push
+  set_begin
   # The pause grows with the time that sending takes.
-  took=$(($(now) - time))
+  took=$(($(passed) - time))
   again=$((time + took + (took * 5 > flush ? took * 5 : flush)))
   status running null
 done
 [ -n "$code" ] || read -r code full <./exit
+set_begin
 ended=$(now)
 # What it has left behind may hold the pipe for ever.
 while [ "$drain" -gt 0 ] && [ -e draining ]; do

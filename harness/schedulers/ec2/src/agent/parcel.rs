@@ -62,6 +62,9 @@ pub(crate) fn bundle(script: &str, env: &[(String, String)], files: &[SentFile])
     compressed.finish()
 }
 
+/// The list of all addresses, which is written last before a launch.
+pub(crate) const LIST: &str = "boot";
+
 /// What the script leaves, as a compressed archive.
 pub(crate) const OUTPUTS: &str = "outputs";
 

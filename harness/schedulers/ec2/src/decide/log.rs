@@ -29,39 +29,57 @@ pub(crate) enum Part {
     Lost(u64),
 }
 
+/// The first line of a tail, which is its last one, too: EC2 keeps the end of a console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    exit: i32,
+    total: u64,
+    from: u64,
+}
+
+impl Head {
+    fn read(words: &[&str]) -> Option<Self> {
+        let [exit, total, from] = words else { return None };
+        let number = |word: &str, key: &str| word.strip_prefix(key)?.parse::<i64>().ok();
+        let unsigned = |number| u64::try_from(number).unwrap_or(0);
+        Some(Self {
+            exit: i32::try_from(number(exit, "exit=")?).unwrap_or(-1),
+            total: unsigned(number(total, "total=")?),
+            from: unsigned(number(from, "from=")?),
+        })
+    }
+}
+
 /// Finds the newest tail of an agent among the lines of a console.
 pub(crate) fn read_console(console: &str, id: &str, rank: u32) -> Option<Tail> {
     let mark = format!("rfm-log {id} {rank} ");
-    let mut tail: Option<(u64, Tail)> = None;
+    let (mut head, mut pieces): (Option<Head>, BTreeMap<u64, Vec<u8>>) = (None, BTreeMap::new());
     // A kernel writes its own text before a line that has begun.
     for line in console.lines().filter_map(|line| line.find(&mark).map(|at| &line[at + mark.len()..])) {
         let words: Vec<&str> = line.split_whitespace().collect();
-        match (words.as_slice(), &mut tail) {
-            ([exit, total, from], _) if exit.starts_with("exit=") => {
-                let number = |word: &str, key: &str| word.strip_prefix(key)?.parse::<i64>().ok();
-                let (Some(exit), Some(total), Some(from)) =
-                    (number(exit, "exit="), number(total, "total="), number(from, "from="))
-                else {
-                    continue;
-                };
-                let unsigned = |number| u64::try_from(number).unwrap_or(0);
-                let head = Tail { exit: i32::try_from(exit).unwrap_or(-1), total: unsigned(total), pieces: BTreeMap::new() };
-                tail = Some((unsigned(from), head));
-            }
-            ([number, text], Some((from, tail))) => {
-                let at = number.parse::<u64>().ok().map(|number| *from + number * LINE);
-                let bytes = BASE64_STANDARD.decode(text).ok();
-                if let (Some(at), Some(bytes)) = (at, bytes)
-                    // All lines but the last are full.
-                    && (bytes.len() as u64 == LINE || at + bytes.len() as u64 == tail.total)
-                {
-                    tail.pieces.insert(at, bytes);
+        match words.as_slice() {
+            [said @ .., "end"] => head = Head::read(said).or(head),
+            [number, text] => {
+                if let (Ok(number), Ok(bytes)) = (number.parse(), BASE64_STANDARD.decode(text)) {
+                    pieces.insert(number, bytes);
                 }
             }
-            _ => {}
+            said => {
+                if let Some(said) = Head::read(said) {
+                    head = Some(said);
+                    pieces.clear();
+                }
+            }
         }
     }
-    tail.map(|(_, tail)| tail)
+    let Head { exit, total, from } = head?;
+    let placed = pieces.into_iter().filter_map(|(number, bytes)| {
+        let at = from.checked_add(number.checked_mul(LINE)?)?;
+        // All lines but the last are full.
+        let is_whole = bytes.len() as u64 == LINE || at.checked_add(bytes.len() as u64) == Some(total);
+        is_whole.then_some((at, bytes))
+    });
+    Some(Tail { exit, total, pieces: placed.collect() })
 }
 
 /// Puts a log together. `segments`: how long each is, by its number; all but the last are `full` bytes. `total`: how long the log is, if

@@ -42,6 +42,8 @@ pub(crate) enum Next {
     Try(usize),
     /// Send the same request again, with the same token.
     Again(Duration),
+    /// Ask for the same offer with a new token: nothing that had this one is there any more.
+    Renew(usize),
     /// There is no room now.
     Wait { why: String, retry_after: Duration },
     /// It cannot work.
@@ -51,6 +53,8 @@ pub(crate) enum Next {
 /// How often a request is sent again while EC2 is busy, and until a profile is known.
 const BUSY_TRIES: usize = 8;
 const PROFILE_TRIES: usize = 11;
+/// How often another token is taken, because another process had this one.
+const TOKENS: usize = 3;
 
 impl Refused {
     pub(crate) fn kind(&self) -> Refusal {
@@ -112,6 +116,7 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
         Refusal::Busy => fail(Class::Outage, format!("EC2 did not take the request in {BUSY_TRIES} tries: {said}")),
         Refusal::ProfileUnknown if same < PROFILE_TRIES => Next::Again(Duration::from_secs(5)),
         Refusal::ProfileUnknown | Refusal::Wrong | Refusal::Forbidden => fail(Class::Config, said),
+        Refusal::TokenReused if same <= TOKENS => Next::Renew(last.offer),
         Refusal::TokenReused => fail(Class::Infra, format!("another request had its token: {said}")),
     }
 }

@@ -6,7 +6,10 @@
 //!    boot timeout, launch failed        interrupted | lost | disk full | ended by somebody | shut down by itself
 //! ```
 
-use super::seen::{Console, Member, Phase, Said, State};
+use super::{
+    LISTED_WITHIN,
+    seen::{Console, Member, Phase, Said, State},
+};
 use muster_core::{
     error::Class,
     job::{
@@ -16,9 +19,6 @@ use muster_core::{
 };
 use muster_text::time::{Timestamp, format_duration};
 use std::time::Duration;
-
-/// How long EC2 may take to list what it has just created.
-const LISTED_WITHIN: Duration = Duration::from_mins(1);
 
 /// How long the instances of a case wait for each other: as long as their agents do.
 const READY_WITHIN: Duration = Duration::from_mins(15);
@@ -42,6 +42,13 @@ pub(crate) struct Launched {
     pub fetch: Duration,
     /// From the launch to when its own timer has ended it.
     pub lives: Duration,
+}
+
+impl Launched {
+    /// A time that an agent says, which is not before its launch whatever its clock is.
+    fn not_before(&self, seconds: i64) -> Timestamp {
+        Timestamp::of_seconds(seconds).max(self.at)
+    }
 }
 
 /// A look at a job.
@@ -122,11 +129,11 @@ fn look(
         return no_sign_of_life(launched, silent, acts);
     }
     match first.said.as_ref() {
-        Some(Said { state: Phase::Running, .. }) => return Ok(running(first, members, None, false)),
+        Some(Said { state: Phase::Running, .. }) => return Ok(running(launched, members, None, false)),
         Some(Said { state: Phase::Sending, exit, .. }) => {
             let exit = exit.map_or_else(String::new, |exit| format!(" with {exit}"));
             let what = format!("{} has ended{exit}, and sends its files", first.who(launched));
-            return Ok(running(first, members, Some(what), true));
+            return Ok(running(launched, members, Some(what), true));
         }
         _ => {}
     }
@@ -161,7 +168,7 @@ fn gone(launched: &Launched, lost: &Member) -> Result<JobStatus, Failure> {
         "Server.SpotInstanceTermination" | "Server.SpotInstanceShutdown" => {
             gone(Disruption::Preempted, "was a spot instance and was taken away")
         }
-        "Client.InstanceInitiatedShutdown" => {
+        "Client.InstanceInitiatedShutdown" if lost.said.is_some() => {
             let what = "shut itself down without a result: its timer ended it, or the script called shutdown";
             Ok(JobStatus::Ended(Ending {
                 cause: Some(format!("{who} {what}")),
@@ -228,17 +235,18 @@ fn waiting(
     Ok(JobStatus::Pending { why })
 }
 
-fn running(first: &Member, members: &[Member], partly_ended: Option<String>, has_ended: bool) -> JobStatus {
-    let since = first.said.as_ref().and_then(|said| said.started.or(Some(said.t))).unwrap_or_default();
+fn running(launched: &Launched, members: &[Member], partly_ended: Option<String>, has_ended: bool) -> JobStatus {
+    let said = members.first().and_then(|first| first.said.as_ref());
+    let since = said.map_or(launched.at, |said| launched.not_before(said.started.unwrap_or(said.t)));
     let nodes = members.iter().map(Member::node).collect();
-    JobStatus::Running { since: Timestamp::of_seconds(since), nodes, partly_ended, has_ended }
+    JobStatus::Running { since, nodes, partly_ended, has_ended }
 }
 
 /// It has ended, and how is not known yet, or the others have not followed.
 fn ending_soon(launched: &Launched, members: &[Member]) -> JobStatus {
     let Some(first) = members.first() else { return JobStatus::NotSeen };
     let ended = first.exit().map(|exit| format!("{} has ended with {exit}", first.who(launched)));
-    running(first, members, ended, true)
+    running(launched, members, ended, true)
 }
 
 fn ended(launched: &Launched, members: &[Member], now: Timestamp) -> JobStatus {
@@ -246,11 +254,8 @@ fn ended(launched: &Launched, members: &[Member], now: Timestamp) -> JobStatus {
     let phase = first.and_then(Member::phase);
     let rebooted = "the instance booted a second time, and the script was lost".to_owned();
     JobStatus::Ended(Ending {
-        started: first.and_then(|first| first.said.as_ref()?.started).map_or(now, Timestamp::of_seconds),
-        ended: first
-            .and_then(|first| first.said.as_ref())
-            .map(|said| said.ended.unwrap_or(said.t))
-            .map_or(now, Timestamp::of_seconds),
+        started: first.and_then(|first| first.said.as_ref()?.started).map_or(now, |at| launched.not_before(at)),
+        ended: first.and_then(|first| first.said.as_ref()).map_or(now, |said| launched.not_before(said.ended.unwrap_or(said.t))),
         limit: (phase == Some(Phase::Timeout)).then_some(Clock::Run),
         cause: (phase == Some(Phase::Rebooted)).then_some(rebooted),
         ..with_exits(launched, members)

@@ -14,6 +14,7 @@ pub(crate) use objects::pack_ahead;
 use crate::{
     cloud::{CloudError, Filter, Instance},
     decide::{
+        LISTED_WITHIN,
         block::{Block, block, shown},
         offer::{Next, Refusal, Refused, next_offer},
     },
@@ -32,14 +33,12 @@ use muster_core::{
 };
 use muster_text::{Value, time::Timestamp};
 use std::{sync::Arc, time::Duration};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// How often a request is sent again whose answer was lost.
 const LOST_TRIES: u32 = 5;
 /// A block that begins later is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
-/// How often another token is taken, because another process had this one.
-const TOKENS: u32 = 3;
 
 /// One attempt.
 pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, SchedulerError> {
@@ -53,6 +52,7 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
     if let Some(answer) = in_its_block(region, &handle).await.map_err(SchedulerError::with_nothing_created)? {
         return Ok(answer);
     }
+    region.set_attempts(job, Attempts { is_ours: true, ..region.attempts(job) });
     let mut attempt = Attempt { region, job, handle, parcel: None, sent: false };
     let answer = attempt.ask().await;
     if let Ok(Launch::Launched(launched)) = &answer {
@@ -130,7 +130,7 @@ impl Attempt<'_> {
     async fn ask(&mut self) -> Result<Launch, SchedulerError> {
         let vcpus = self.vcpus().await?;
         let (mut refused, mut request): (Vec<Refused>, Option<Request>) = (Vec::new(), None);
-        let (mut at, mut believed, mut tokens) = (0, Duration::ZERO, 0);
+        let (mut at, mut believed) = (0, Duration::ZERO);
         loop {
             match next_offer(&self.handle.offers, &refused, &vcpus, self.region.attempts(self.job).rounds) {
                 Next::Try(next) => {
@@ -145,6 +145,11 @@ impl Attempt<'_> {
                     request = Some(Request { wanted, value });
                 }
                 Next::Again(pause) => sleep(pause).await,
+                Next::Renew(same) => {
+                    let wanted = self.wanted(same).await?;
+                    let value = self.request(same).await?;
+                    request = Some(Request { wanted, value });
+                }
                 Next::Wait { why, retry_after } => {
                     let attempts = self.region.attempts(self.job);
                     self.region.set_attempts(self.job, Attempts { rounds: attempts.rounds + 1, ..attempts });
@@ -166,15 +171,10 @@ impl Attempt<'_> {
                 Answer::Refused { code, message, status } => {
                     let one = Refused { offer: at, code, message, status };
                     match one.kind() {
-                        Refusal::TokenReused if tokens < TOKENS => {
+                        Refusal::TokenReused => {
                             if let Some(found) = self.of_token(value).await? {
                                 return Ok(Launch::Launched(found));
                             }
-                            tokens += 1;
-                            let value = self.request(at).await?;
-                            request = Some(Request { wanted: wanted.clone(), value });
-                            refused.push(Refused { code: "RequestLimitExceeded".to_owned(), ..one });
-                            continue;
                         }
                         Refusal::NoCapacity => self.region.refuse(wanted.clone(), self.handle.instances, &one),
                         _ => {}
@@ -289,14 +289,23 @@ impl Attempt<'_> {
         self.region.set_attempts(self.job, Attempts { is_doubtful, ..self.region.attempts(self.job) });
     }
 
-    /// What another request with this token has launched.
+    /// What another request with this token has launched, which EC2 may list later. None: it has ended long ago.
     async fn of_token(&self, request: &Value) -> Result<Option<Job>, SchedulerError> {
         let token = request["ClientToken"].as_str().unwrap_or_default().to_owned();
-        let filter = Filter { name: "client-token".to_owned(), values: vec![token] };
-        let found = self.region.cloud.instances(&[filter]).await;
-        let found = found.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
-        let found: Vec<&Instance> = found.iter().collect();
-        Ok((!found.is_empty()).then(|| launched(self.region, self.job, &self.handle, &found)))
+        let filter = [Filter { name: "client-token".to_owned(), values: vec![token] }];
+        let began = Instant::now();
+        loop {
+            let found = self.region.cloud.instances(&filter).await;
+            let found = found.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
+            if !found.is_empty() {
+                let found: Vec<&Instance> = found.iter().collect();
+                return Ok(Some(launched(self.region, self.job, &self.handle, &found)));
+            }
+            if began.elapsed() >= LISTED_WITHIN {
+                return Ok(None);
+            }
+            sleep(self.handle.poll_interval).await;
+        }
     }
 }
 

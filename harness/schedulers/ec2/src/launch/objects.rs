@@ -46,7 +46,7 @@ pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Times
     let digest = send_bundle(region, job, handle).await?;
     let entries = parcel::entries(handle.instances, !handle.keep_files.is_empty());
     let wanted = entries.iter().map(|entry| (entry.method, format!("{}{}", handle.prefix, entry.key())));
-    let boot = format!("{}boot", handle.prefix);
+    let boot = format!("{}{}", handle.prefix, parcel::LIST);
     let wanted: Vec<(Method, String)> = std::iter::once((Method::Get, boot.clone())).chain(wanted).collect();
     let bucket = &handle.bucket.name;
     let signed = region.cloud.presign(bucket, &wanted, until).await;

@@ -46,6 +46,8 @@ pub(crate) struct Attempts {
     pub requests: u32,
     /// How often there was no room at all.
     pub rounds: u32,
+    /// This process launches it, and knows how that ended.
+    pub is_ours: bool,
     /// The answer to the last request was lost: it may have launched something.
     pub is_doubtful: bool,
 }

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     cloud::{CloudError, Filter, Instance, Object},
     decide::{
+        clock::behind,
         log::{Tail, read_console},
         seen::{Console, Member, Said, State},
         status::{Act, Launched, Step, step},
@@ -101,7 +102,11 @@ async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Obje
     match region.cloud.get(&bucket, &object.key, 0).await {
         Ok(Some(bytes)) => match serde_json::from_slice::<Said>(&bytes) {
             Ok(said) => {
-                job.memory.lock().said.insert(rank, (object.etag, said));
+                let mut memory = job.memory.lock();
+                let by = memory.behind.entry(rank).or_default();
+                *by = behind(&said, object.modified, *by);
+                let said = said.by_clock(*by);
+                memory.said.insert(rank, (object.etag, said));
             }
             Err(error) => tracing::debug!(%error, key = object.key, "the status of an agent cannot be read"),
         },

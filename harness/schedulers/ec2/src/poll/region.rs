@@ -4,6 +4,7 @@ use super::{
     capacity::{Attempts, Capacity, Wanted},
     tracked::{Tracked, Watching},
     used::Used,
+    written::Written,
 };
 use crate::{
     cloud::{Cloud, CloudError, Filter, Instance, Object, Subnet},
@@ -53,6 +54,7 @@ pub(crate) struct Region {
     pub(crate) resolver: Resolver,
     pub(crate) copies: Copies,
     pub(crate) used: Used,
+    pub(crate) written: Written,
     clock: Clock,
     jobs: Mutex<HashMap<JobId, Arc<Tracked>>>,
     schedule: Mutex<Schedule>,
@@ -87,6 +89,7 @@ impl Region {
             cloud,
             copies: Copies::default(),
             used: Used::default(),
+            written: Written::default(),
             clock,
             jobs: Mutex::default(),
             schedule: Mutex::new(Schedule { task: None, pause: Duration::from_secs(5), last: now, due: now }),

@@ -72,6 +72,8 @@ pub(crate) struct Tracked {
 pub(super) struct Memory {
     /// With the version of the object.
     pub said: BTreeMap<u32, (String, Said)>,
+    /// Seconds by which the clock of each is behind.
+    pub behind: BTreeMap<u32, i64>,
     pub seen: BTreeMap<u32, (Instance, Instant)>,
     pub consoles: BTreeMap<u32, ReadConsole>,
 }

@@ -4,6 +4,7 @@ use crate::{
     cloud::{Cloud, CloudError, Filter, Image, Instance, InstanceType, Reservation, Subnet, action},
     config,
     plan::{Found, Handle, run_instances},
+    poll::Written,
     resolve::{Resolver, Unresolved},
 };
 use futures_util::future::join_all;
@@ -18,11 +19,11 @@ use std::{
 use tokio::time::timeout;
 
 /// For the credentials, for what needs nothing but them, and for what needs the answers to that.
-const CREDENTIALS: Duration = Duration::from_secs(3);
-const FIRST: Duration = Duration::from_secs(4);
+const CREDENTIALS: Duration = Duration::from_millis(2500);
+const FIRST: Duration = Duration::from_secs(3);
 const SECOND: Duration = Duration::from_secs(2);
 
-const _: () = assert!(CREDENTIALS.as_secs() + FIRST.as_secs() + SECOND.as_secs() < probe::EACH.as_secs());
+const _: () = assert!(CREDENTIALS.as_millis() + FIRST.as_millis() + SECOND.as_millis() < probe::PART.as_millis());
 
 /// More differ in nothing that is checked.
 const MOST_TRIALS: usize = 32;
@@ -45,9 +46,10 @@ pub(super) fn is_forbidden(error: &CloudError) -> bool {
 }
 
 /// Whether a small object may be written and deleted, to see that it can.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Writes {
-    AnObject,
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Writes<'a> {
+    /// And who knows of it until it is deleted.
+    AnObject(&'a Written),
     Nothing,
 }
 
@@ -74,6 +76,8 @@ pub(super) struct Facts {
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
     /// What kept other calls from being allowed that jobs make.
     pub others: Vec<CloudError>,
+    /// A bucket did not answer in time.
+    silent_bucket: bool,
 }
 
 impl Facts {
@@ -81,7 +85,7 @@ impl Facts {
         cloud: &dyn Cloud,
         resolver: &Resolver,
         handles: impl Iterator<Item = &'a Handle> + Clone,
-        writes: Writes,
+        writes: Writes<'_>,
     ) -> Self {
         let mut facts = Self { region: cloud.place().region.clone(), ..Self::default() };
         // Who has no credentials can ask nothing.
@@ -115,7 +119,8 @@ impl Facts {
         facts.subnets = networks.ok().map(|networks| Ok(networks?.into_iter().map(|one| (one.id.clone(), one)).collect()));
         facts.listed = listed.ok();
         facts.reservations = reservations.iter().cloned().zip(reserved.into_iter().map(Result::ok)).collect();
-        facts.buckets = buckets.into_keys().zip(refused).collect();
+        facts.silent_bucket = refused.iter().any(|(_, is_answered)| !is_answered);
+        facts.buckets = buckets.into_keys().zip(refused.into_iter().map(|(refused, _)| refused)).collect();
         facts.ask_again(cloud, handles, types.len()).await;
         facts
     }
@@ -170,6 +175,20 @@ impl Facts {
         calls
     }
 
+    /// Whether all that was asked was answered in time.
+    pub(super) fn are_all_answered(&self) -> bool {
+        let all = [self.types.is_some(), self.offered.is_some(), self.subnets.is_some(), self.listed.is_some()];
+        let each = self.images.values().all(Option::is_some)
+            && self.reservations.values().all(Option::is_some)
+            && self.trials.values().all(Option::is_some);
+        match &self.credentials {
+            None => false,
+            // Nothing more was asked.
+            Some(Err(_)) => true,
+            Some(Ok(_)) => all.iter().all(|is_answered| *is_answered) && each && !self.silent_bucket,
+        }
+    }
+
     /// Why questions that concern all workloads have no answer. What every launch and every look asks is among them.
     pub(super) fn refusals(&self) -> impl Iterator<Item = &CloudError> {
         let types = self.types.as_ref().and_then(|answer| answer.as_ref().err());
@@ -215,24 +234,36 @@ impl Facts {
     }
 }
 
-/// Does what a job does with its objects. Returns what was refused.
-async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes) -> Vec<CloudError> {
+/// Does what a job does with its objects. Returns what was refused, and whether all was answered in time.
+async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes<'_>) -> (Vec<CloudError>, bool) {
     let (bucket, key) = (handle.bucket.name.as_str(), format!("{}preflight", handle.prefix));
-    let list = async { timeout(FIRST, cloud.objects(bucket, &handle.prefix)).await.map_or(Ok(()), |listed| listed.map(drop)) };
-    if writes == Writes::Nothing {
-        return list.await.err().into_iter().collect();
-    }
-    let written = async {
-        let put = timeout(FIRST / 2, cloud.put(bucket, &key, b"written by a preflight, and deleted at once\n".to_vec())).await;
-        // One that was given up may have been written.
-        let deleted = match put {
-            Ok(Err(_)) => Ok(()),
-            Ok(Ok(())) | Err(_) => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.unwrap_or(Ok(())),
-        };
-        [put.unwrap_or(Ok(())), deleted]
+    let list = async { timeout(FIRST, cloud.objects(bucket, &handle.prefix)).await.map(|listed| listed.map(drop)).ok() };
+    let answers = match writes {
+        Writes::Nothing => vec![list.await],
+        Writes::AnObject(written) => {
+            let (written, listed) = tokio::join!(try_to_write(cloud, (bucket, &key), written), list);
+            let [put, deleted] = written;
+            vec![put, listed, deleted]
+        }
     };
-    let ([put, deleted], listed) = tokio::join!(written, list);
-    [put, listed, deleted].into_iter().filter_map(Result::err).collect()
+    let is_answered = answers.iter().all(Option::is_some);
+    (answers.into_iter().flatten().filter_map(Result::err).collect(), is_answered)
+}
+
+/// Writes an object and deletes it. What stays is deleted when the session ends.
+async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &Written) -> [Option<Result<(), CloudError>>; 2] {
+    written.note(bucket, key);
+    let put = timeout(FIRST / 2, cloud.put(bucket, key, b"written by a preflight, and deleted at once\n".to_vec())).await.ok();
+    // One that was given up may have been written.
+    let key = key.to_owned();
+    let deleted = match &put {
+        Some(Err(_)) => Some(Ok(())),
+        Some(Ok(())) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
+    };
+    if matches!(deleted, Some(Ok(()))) && put.is_some() {
+        written.is_gone(bucket, &key);
+    }
+    [put, deleted]
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {

@@ -22,14 +22,15 @@ use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use wrong::{Mistake, Wrong};
 
-/// What the workloads of one place would fail of, each by its position and its plan. It answers within `probe::EACH`.
+/// What the workloads of one place would fail of, each by its position and its plan, and whether the place has answered all questions.
+/// It answers within `probe::PART`.
 pub(crate) async fn findings(
     cloud: &dyn Cloud,
     resolver: &Resolver,
     planned: &[(usize, &Handle)],
     now: Timestamp,
-    writes: Writes,
-) -> Vec<Finding> {
+    writes: Writes<'_>,
+) -> (Vec<Finding>, bool) {
     let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle), writes).await;
     let mut wrong: BTreeMap<Mistake, BTreeSet<usize>> = BTreeMap::new();
     let mut rights: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
@@ -51,5 +52,5 @@ pub(crate) async fn findings(
     };
     let mut findings: Vec<Finding> = wrong.into_iter().map(finding).collect();
     findings.sort_by(|a, b| a.workloads.cmp(&b.workloads).then_with(|| a.what.cmp(&b.what)));
-    findings
+    (findings, facts.are_all_answered())
 }

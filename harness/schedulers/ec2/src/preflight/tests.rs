@@ -6,6 +6,7 @@ use crate::{
         testing::{plain, site, workload},
     },
 };
+use muster_core::job::scheduler::Scheduler;
 use muster_text::Value;
 use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration};
@@ -20,7 +21,8 @@ fn planned(config: Value, options: Value, tasks: u32) -> Handle {
 
 async fn found(fake: &Arc<Fake>, handles: &[Handle]) -> Vec<Finding> {
     let planned: Vec<(usize, &Handle)> = handles.iter().enumerate().collect();
-    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW, Writes::AnObject).await
+    let written = crate::poll::Written::default();
+    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW, Writes::AnObject(&written)).await.0
 }
 
 fn refuse(fake: &Fake, service: &'static str, action: &str, code: &str, message: &str) {
@@ -278,10 +280,75 @@ async fn what_only_looks_writes_nothing() {
     let fake = Arc::new(Fake::default());
     refuse(&fake, "S3", "ListObjectsV2", "AccessDenied", "");
     let handle = planned(plain(), site(), 1);
-    let found = findings(&*fake, &Resolver::new(fake.clone()), &[(0, &handle)], NOW, Writes::Nothing).await;
+    let found = findings(&*fake, &Resolver::new(fake.clone()), &[(0, &handle)], NOW, Writes::Nothing).await.0;
     assert_eq!(
         found.iter().map(|finding| &*finding.what).collect::<Vec<_>>(),
         ["the AWS credentials do not allow s3:ListBucket"]
     );
     assert!(!fake.state().calls.iter().any(|call| ["PutObject", "DeleteObjects"].contains(call)), "{:?}", fake.state().calls);
+}
+
+fn ec2(fake: &Arc<Fake>) -> crate::scheduler::Ec2 {
+    let cloud = fake.clone();
+    crate::scheduler::Ec2::new(Box::new(move |_| Ok(cloud.clone())), Arc::new(|| NOW))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_preflight_has_written_goes_at_once_or_with_the_session() {
+    let written = |fake: &Fake| fake.state().objects.keys().filter(|(_, key)| key.ends_with("/preflight")).count();
+    for is_refused in [true, false] {
+        let fake = Arc::new(Fake::default());
+        let ec2 = ec2(&fake);
+        let one = workload(plain(), site());
+        if is_refused {
+            refuse(&fake, "S3", "DeleteObjects", "InternalError", "no");
+            ec2.preflight(&mut std::iter::once(one)).await.unwrap();
+        } else {
+            // An interrupt comes when it was written.
+            let asked = fake.state().calls.len();
+            for calls in asked.. {
+                fake.state().stops_after = Some(calls);
+                let mut workloads = std::iter::once(one.clone());
+                let _ = tokio::time::timeout(Duration::from_millis(1), ec2.preflight(&mut workloads)).await;
+                if written(&fake) > 0 {
+                    break;
+                }
+            }
+            fake.state().stops_after = None;
+        }
+        assert_eq!(written(&fake), 1);
+        ec2.close(None).await.unwrap();
+        assert_eq!(written(&fake), 0, "{is_refused}");
+    }
+}
+
+struct Cases(Vec<muster_core::job::workload::Workload>);
+
+impl muster_core::job::inventory::Workloads for Cases {
+    fn all(&self) -> Box<dyn Iterator<Item = muster_core::job::workload::Workload> + Send + '_> {
+        Box::new(self.0.iter().cloned())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doctor_says_of_a_region_that_does_not_answer_that_it_does_not() {
+    let (fake, options) = (Arc::new(Fake::default()), site());
+    let (ec2, cases) = (ec2(&fake), Cases(vec![workload(plain(), site())]));
+    let examined = muster_core::job::inventory::Examined { options: &options, workloads: &cases };
+    let ask = async || {
+        let mut said = Vec::new();
+        for probe in ec2.probes(examined) {
+            let answer = tokio::time::timeout(muster_core::probe::EACH, probe.answer).await.expect("in time");
+            said.extend(answer.into_iter().map(|one| format!("{} {}: {}", one.level, one.topic, one.what)));
+        }
+        said.join("\n")
+    };
+    let well = ask().await;
+    assert!(well.contains("ok cases: nothing is known"), "{well}");
+    for answered in [0, 3] {
+        fake.state().stops_after = Some(answered);
+        let silent = ask().await;
+        assert!(silent.contains("error cases: eu-west-1: no answer within 8 s") && !silent.contains("ok cases"), "{silent}");
+        fake.state().stops_after = None;
+    }
 }

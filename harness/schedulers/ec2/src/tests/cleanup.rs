@@ -6,6 +6,7 @@ use crate::{
     plan::Handle,
 };
 use muster_core::job::scheduler::{Disposition, Leftovers, Scheduler};
+use muster_text::time::Timestamp;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -102,7 +103,7 @@ async fn what_is_cancelled_is_ended_at_once_and_its_log_is_what_has_come() {
 #[tokio::test(start_paused = true)]
 async fn a_cancel_in_every_state_of_an_agent_leaves_nothing() {
     let goes_on = ["", "booted", "ready", "running", "sending"].map(|state| (state, None));
-    let has_ended = ["full", "interrupted", "rebooted", "failed", "stopped"].map(|state| (state, Some(125)));
+    let has_ended = ["full", "interrupted", "failed", "stopped"].map(|state| (state, Some(125)));
     for (state, exit) in goes_on.into_iter().chain(has_ended).chain([("done", Some(0))]) {
         let world = World::new();
         let job = world.launched(&numbered(0, 2)).await;
@@ -131,6 +132,56 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
     other.launched(&job).await;
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_process_has_launched_that_was_killed_then_is_waited_for_by_who_sweeps() {
+    for (age, listed_after, is_found) in [(0, 8, true), (50, 2, true), (70, 8, false)] {
+        let world = World::new();
+        let job = job();
+        world.fake.state().listed_after = listed_after;
+        // Its answer is stored nowhere.
+        world.launched(&job).await;
+        let handle = Handle::of(&job).unwrap();
+        let list = (handle.bucket.name.clone(), format!("{}boot", handle.prefix));
+        world.fake.state().modified.insert(list, Timestamp::of_seconds(START - age));
+        let other = World::with(world.fake.clone());
+        other.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+        assert_eq!(world.there()[0], usize::from(!is_found), "{age}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_ec2_has_refused_is_not_waited_for() {
+    let world = World::new();
+    world.is_full();
+    let planned = job();
+    world.ec2.launch(&planned).await.unwrap();
+    let handle = Handle::of(&planned).unwrap();
+    let list = (handle.bucket.name.clone(), format!("{}boot", handle.prefix));
+    world.fake.state().modified.insert(list, Timestamp::of_seconds(START));
+    let started = Instant::now();
+    world.ec2.cleanup(&planned, Disposition::Delete).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_case_whose_instance_is_kept_only_its_log_stays_in_the_bucket() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    for name in ["go", "stop", "0/outputs", "0/log.000"] {
+        world.put(&job, name, b"x");
+    }
+    world.says_all(&job, 0, "done", Some(7), 1);
+    world.end(&job).await.unwrap();
+    let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
+    assert_eq!((left.items.len(), left.look.len()), (0, 1));
+    let names: Vec<String> = world.fake.state().objects.keys().map(|(_, key)| key.clone()).collect();
+    let prefix = &Handle::of(&job).unwrap().prefix;
+    assert_eq!(names, ["0/log.000", "kept"].map(|name| format!("{prefix}{name}")));
+    // Its log can still be read.
+    assert_eq!(world.log(&job).await.0[0].1, b"x");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,16 @@
 //! What is known of jobs while they run.
 
-use super::{World, job, numbered};
-use crate::cloud::{action, fake::refused};
+use super::{START, World, job, numbered};
+use crate::{
+    cloud::{action, fake::refused},
+    plan::Handle,
+};
 use muster_core::{
     error::Class,
     job::scheduler::{Disruption, Exit, JobStatus, Scheduler},
 };
+use muster_text::time::Timestamp;
+use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -49,6 +54,32 @@ async fn one_that_was_listed_and_is_not_for_a_while_is_still_there() {
     world.fake.state().instances = instances;
     world.says(&job, 0, "done", Some(0));
     assert!(matches!(world.end(&job).await, Ok(JobStatus::Ended(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_script_has_begun_when_it_did_whatever_the_clock_of_its_instance_says() {
+    for off in [0, 40, -40, 3 * 3600, -3 * 3600] {
+        let world = World::new();
+        let job = world.launched(&job()).await;
+        world.set(&job, "running", None);
+        let status = |state: &str, started: i64, t: i64| {
+            let said = json!({ "state": state, "exit": null, "started": START + started + off, "t": START + t + off });
+            let handle = Handle::of(&job).unwrap();
+            let key = format!("{}0/status", handle.prefix);
+            world.fake.put_now(&handle.bucket.name, &key, said.to_string().as_bytes());
+            world.fake.state().modified.insert((handle.bucket.name.clone(), key), Timestamp::of_seconds(START + t + 1));
+        };
+        status("running", 30, 90);
+        let first = world.next(&job, None).await;
+        let runs = if matches!(first, JobStatus::Running { .. }) { first } else { world.next(&job, Some(&first)).await };
+        let JobStatus::Running { since, .. } = &runs else { panic!("{runs:?}") };
+        assert!((since.0 / 1_000_000 - START - 30).abs() <= 1, "{off}: {since:?}");
+        // The next word of the agent changes nothing.
+        status("running", 30, 93);
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        let next = tokio::time::timeout(Duration::from_secs(20), world.next(&job, Some(&runs))).await;
+        assert!(next.is_err(), "{off}: {next:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -82,6 +82,79 @@ fn one_that_is_kept_and_boots_again_stays_no_longer_and_says_nothing_new() {
 }
 
 #[test]
+fn the_metadata_service_is_asked_again_and_nothing_begins_without_its_answers() {
+    let play = |shell, instances, part: &'static str, times| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        let server = Server::start();
+        stage(&server, "echo ran\n", instances);
+        server.put("go", "10.0.0.11\n10.0.0.11\n");
+        server.put("stop", "");
+        server.fail(part, times);
+        let pace = Pace { tries: 4, ..Given::default().pace };
+        let rank = instances - 1;
+        let instance = Instance::boot(&server, Given { shell, rank, instances, pace, ..Given::default() });
+        instance.wait();
+        let (who, said) = (format!("{shell:?} {part} {times}"), status(&server, rank));
+        if times < 4 {
+            assert_eq!((&said["state"], &said["ip"]), (&json!("done"), &json!(format!("10.0.0.1{rank}"))), "{who}");
+        } else if instances == 1 {
+            assert_eq!((&said["state"], &said["exit"]), (&json!("failed"), &json!(125)), "{who}");
+            assert_eq!(log(&server, 0), "the metadata service of the instance does not answer\n", "{who}");
+        } else {
+            assert_eq!((&said, &status(&server, 0)), (&json!(null), &json!(null)), "{who}: it does not know who it is");
+            assert!(instance.read("console").contains("exit=125"), "{who}");
+        }
+        assert_eq!(
+            instance.shutdowns().last().map(String::as_str),
+            Some(if times < 4 {
+                "-P now"
+            } else if instances == 1 {
+                "-P +30"
+            } else {
+                "-P now"
+            }),
+            "{who}"
+        );
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            for part in ["ami-launch-index", "local-ipv4", "api/token"] {
+                threads.spawn(move || play(shell, 1, part, 2));
+            }
+            threads.spawn(move || play(shell, 2, "ami-launch-index", 3));
+            threads.spawn(move || play(shell, 1, "local-ipv4", 99));
+            threads.spawn(move || play(shell, 2, "ami-launch-index", 99));
+        }
+    });
+}
+
+#[test]
+fn a_clock_that_is_set_while_the_script_runs_is_not_its_time() {
+    let play = |shell| {
+        if can_play(shell, "curl") {
+            let server = Server::start();
+            stage(&server, "echo begun; while [ ! -e go ]; do sleep 1; done\n", 1);
+            let instance = Instance::boot(&server, Given { shell, ..Given::default() });
+            until("the script runs", || log(&server, 0) == "begun\n");
+            fs::write(instance.path("jump"), "7200").unwrap();
+            thread::sleep(std::time::Duration::from_secs(4));
+            fs::write(instance.path("root/work/go"), "").unwrap();
+            instance.wait();
+            let said = status(&server, 0);
+            let time = said["t"].as_i64().unwrap() - said["started"].as_i64().unwrap();
+            assert!(said["state"] == json!("done") && (4..1000).contains(&time), "{shell:?}: {said}");
+        }
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            threads.spawn(move || play(shell));
+        }
+    });
+}
+
+#[test]
 fn the_metadata_service_is_asked_with_a_new_token_when_one_is_old() {
     if can_play(Shell::Dash, "curl") {
         let server = Server::start();

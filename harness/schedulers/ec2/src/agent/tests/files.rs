@@ -186,3 +186,61 @@ fn what_the_script_leaves_is_sent_and_what_it_got_is_not() {
         }
     });
 }
+
+/// The files of an archive with their content, as a stage folder has them.
+fn kept_by(server: &Server) -> Vec<(String, String)> {
+    let sent = server.get("0/outputs").unwrap();
+    let mut files = tar::Archive::new(GzDecoder::new(&sent[..]));
+    let mut all = Vec::new();
+    for file in files.entries().unwrap() {
+        let mut file = file.unwrap();
+        let name = file.path().unwrap().display().to_string().trim_start_matches("./").to_owned();
+        if !name.is_empty() && !name.ends_with('/') {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content).unwrap();
+            all.push((name, String::from_utf8_lossy(&content).into_owned()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn files_with_old_times_or_other_names_come_back_and_what_cannot_takes_none_with_it() {
+    let play = |shell| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        // Of the same size, with a time before the script; another one in its place; one with two names; one whose name has a line
+        // break; and one that grows while it is sent.
+        let script = "touch -t 202001010000 old && mv one-sent was && echo twice >two && ln two deep.two\n\
+            printf x >swapped.new && touch -t 202001010000 swapped.new && mv swapped.new swapped\n\
+            printf y >'br\nk'; setsid sh -c 'while [ ! -e ../over ]; do echo more; done >grows' >/dev/null 2>&1 &\n\
+            sleep 1; exit 3\n";
+        let given = Given { shell, keeps_files: true, ..Given::default() };
+        let (server, instance) = run_with(given, script, |server| {
+            let outputs = format!("0 PUT outputs {}\n", server.url("0/outputs"));
+            outputs
+                + &kept::lines(&["*".to_owned()])
+                + &fetched(server, "one-sent", b"1", Check::Size(1), false)
+                + &fetched(server, "same", b"1", Check::Size(1), false)
+                + &fetched(server, "swapped", b"1", Check::Size(1), false)
+        });
+        let (who, kept) = (format!("{shell:?}: {}", instance.read("root/agent.out")), kept_by(&server));
+        assert_eq!(status(&server, 0)["outputs"], "sent", "{who}");
+        let names: Vec<&str> = kept.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["deep.two", "grows", "old", "rfm_missing", "swapped", "two", "was"], "{who}");
+        let content = |name: &str| kept.iter().find(|(of, _)| of == name).unwrap().1.as_str();
+        assert_eq!((content("swapped"), content("was")), ("x", "1"), "{who}");
+        assert!(
+            content("grows").starts_with("more\n") && content("rfm_missing").lines().count() == 2,
+            "{who}: {}",
+            content("rfm_missing")
+        );
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            threads.spawn(move || play(shell));
+        }
+    });
+}

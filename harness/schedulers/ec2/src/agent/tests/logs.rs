@@ -59,6 +59,69 @@ fn a_log_that_was_sent_is_not_sent_again() {
     }
 }
 
+#[test]
+fn while_the_script_runs_its_log_is_as_long_as_what_was_sent() {
+    if can_play(Shell::Dash, "curl") {
+        let server = Server::start();
+        server.fail("log.000", u32::MAX);
+        stage(&server, "echo a line that is lost; while [ ! -e go ]; do sleep 1; done\n", 1);
+        let instance = Instance::boot(&server, Given::default());
+        until("it is at work", || status(&server, 0)["state"] == json!("running"));
+        until("it has said something", || !instance.read("root/log").is_empty());
+        thread::sleep(Duration::from_secs(4));
+        assert_eq!(status(&server, 0)["log_bytes"], json!(0));
+        instance.lose_power();
+    }
+}
+
+#[test]
+fn what_s3_does_not_take_for_a_while_at_the_end_comes_later() {
+    if can_play(Shell::Busybox, "curl") {
+        let pace = Pace { tries: 30, ..Given::default().pace };
+        let server = Server::start();
+        stage(&server, "echo first; while [ ! -e go ]; do sleep 1; done; echo last\n", 1);
+        let instance = Instance::boot(&server, Given { shell: Shell::Busybox, pace, ..Given::default() });
+        until("the log has begun", || log(&server, 0) == "first\n");
+        server.refuse_puts();
+        std::fs::write(instance.path("root/work/go"), "").unwrap();
+        thread::sleep(Duration::from_secs(12));
+        assert_eq!(log(&server, 0), "first\n");
+        server.take_puts();
+        instance.wait();
+        assert_eq!((log(&server, 0).as_str(), &status(&server, 0)["exit"]), ("first\nlast\n", &json!(0)));
+        assert_eq!(instance.read("console"), "");
+    }
+}
+
+#[test]
+fn the_end_of_a_long_log_is_no_more_than_a_console_keeps() {
+    let play = |shell| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        let server = Server::start();
+        server.fail("log.000", u32::MAX);
+        let script = "n=0; while [ $n -lt 1000 ]; do echo \"line $n of a log that nobody takes, or the console alone\"; n=$((n + 1)); done\n";
+        stage(&server, script, 1);
+        let instance = Instance::boot(&server, Given { shell, ..Given::default() });
+        instance.wait();
+        // A terminal makes two bytes of each end of a line.
+        let console = instance.read("console").replace('\n', "\r\n");
+        assert!(console.len() < 60_000, "{shell:?}: {}", console.len());
+        let whole = std::fs::read(instance.path("root/log")).unwrap();
+        let text = |console: &str| crate::decide::log::read_console(console, "aotugiob", 0).unwrap().pieces;
+        let pieces = text(&console);
+        assert_eq!(pieces.values().flatten().copied().collect::<Vec<u8>>(), whole[whole.len() - 32_000..]);
+        // Others have written after it, and its beginning is gone.
+        assert_eq!(text(&console[1000..]).last_key_value(), pieces.last_key_value());
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            threads.spawn(move || play(shell));
+        }
+    });
+}
+
 /// Whether this process may have a small disk; else says what was not tested.
 fn can_mount() -> bool {
     let folder = tempfile::tempdir().unwrap();

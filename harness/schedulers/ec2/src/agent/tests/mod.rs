@@ -199,6 +199,7 @@ fn what_s3_does_not_take_is_on_the_console() {
     assert_eq!(lines.next(), Some("rfm-log aotugiob 0 exit=3 total=12 from=0"));
     let text = lines.next().and_then(|line| line.strip_prefix("rfm-log aotugiob 0 0 ")).unwrap();
     assert_eq!(BASE64_STANDARD.decode(text).unwrap(), b"first\nlast\x01\n");
+    assert_eq!(lines.next(), Some("rfm-log aotugiob 0 exit=3 total=12 from=0 end"));
     assert!(!console.contains(SECRET));
     assert_eq!(instance.shutdowns().last().map(String::as_str), Some("-P +30"));
 }

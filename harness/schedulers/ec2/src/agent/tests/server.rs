@@ -19,6 +19,8 @@ pub(super) const SECRET: &str = "X-Amz-Signature=5ec2e7";
 struct State {
     objects: std::sync::Mutex<BTreeMap<String, Vec<u8>>>,
     refuses_puts: AtomicBool,
+    /// So many requests whose address holds this get an error.
+    fails: std::sync::Mutex<BTreeMap<&'static str, u32>>,
     has_spot_notice: AtomicBool,
     /// Requests whose address holds this get no answer.
     hangs: std::sync::Mutex<Option<&'static str>>,
@@ -78,6 +80,21 @@ impl Server {
         self.state.refuses_puts.store(true, Ordering::SeqCst);
     }
 
+    pub(super) fn take_puts(&self) {
+        self.state.refuses_puts.store(false, Ordering::SeqCst);
+    }
+
+    /// The next requests whose address holds this get an error.
+    pub(super) fn fail(&self, at: &'static str, times: u32) {
+        self.state.fails.lock().unwrap().insert(at, times);
+    }
+
+    fn fails(&self, path: &str) -> bool {
+        let mut fails = self.state.fails.lock().unwrap();
+        let left = fails.iter_mut().find(|(part, left)| path.contains(**part) && **left > 0);
+        left.map(|(_, left)| *left -= 1).is_some()
+    }
+
     pub(super) fn give_spot_notice(&self) {
         self.state.has_spot_notice.store(true, Ordering::SeqCst);
     }
@@ -132,6 +149,7 @@ impl Server {
             return None;
         }
         let (status, body) = match path.strip_prefix("/imds/") {
+            _ if self.fails(&path) => ("503 Service Unavailable", Vec::new()),
             Some(path) => self.metadata(&method, path, &token, lives),
             None => self.object(&method, &path, body),
         };

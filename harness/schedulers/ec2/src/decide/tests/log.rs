@@ -80,6 +80,19 @@ fn a_damaged_line_of_a_console_loses_its_own_bytes_alone() {
 }
 
 #[test]
+fn a_tail_whose_beginning_the_console_has_lost_is_read_from_its_end() {
+    let log = whole();
+    let text = console(&log, 0) + "rfm-log aotugiob 0 exit=3 total=400 from=0 end\nrfm-log";
+    assert_eq!(read_console(&text, "aotugiob", 0), read_console(&console(&log, 0), "aotugiob", 0));
+    // Within the second piece.
+    let cut = &text[text.find("aotugiob 0 1 ").unwrap()..];
+    let tail = read_console(cut, "aotugiob", 0).unwrap();
+    assert_eq!((tail.exit, tail.total, tail.pieces.keys().next()), (3, 400, Some(&114)));
+    let parts = assemble(100, &BTreeMap::new(), None, Some(&tail));
+    assert_eq!((&parts[0], text_of(&parts, &log, &BTreeMap::new()).0), (&Part::Lost(114), log[114..].to_vec()));
+}
+
+#[test]
 fn the_console_of_another_job_or_rank_and_an_older_tail_are_not_taken() {
     let log = whole();
     assert_eq!(read_console(&console(&log, 0), "aotugiob", 1), None);

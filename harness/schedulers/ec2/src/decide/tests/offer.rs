@@ -71,6 +71,17 @@ fn a_busy_server_gets_the_same_request_again_with_growing_pauses() {
 }
 
 #[test]
+fn a_token_that_another_process_had_is_renewed_for_the_same_offer_and_not_for_ever() {
+    let mut tried = vec![refused(0, "InsufficientInstanceCapacity")];
+    for _ in 0..3 {
+        tried.push(refused(1, "IdempotentParameterMismatch"));
+        assert_eq!(next(&tried), Next::Renew(1));
+    }
+    tried.push(refused(1, "IdempotentParameterMismatch"));
+    assert!(matches!(next(&tried), Next::Fail { class: Class::Infra, .. }));
+}
+
+#[test]
 fn what_cannot_work_fails_with_the_words_of_ec2() {
     let class = |one: Refused| match next(&[one]) {
         Next::Fail { class, why } => Some((class, why)),
@@ -80,7 +91,6 @@ fn what_cannot_work_fails_with_the_words_of_ec2() {
     for code in ["UnauthorizedOperation", "InvalidAMIID.NotFound", "InvalidSubnetID.NotFound", "InvalidParameterValue"] {
         assert_eq!(class(refused(0, code)), config(code));
     }
-    assert_eq!(class(refused(0, "IdempotentParameterMismatch")).map(|(class, _)| class), Some(Class::Infra));
     let unknown = Refused { message: "Invalid IAM Instance Profile name".into(), ..refused(0, "InvalidParameterValue") };
     assert_eq!(next(&vec![unknown.clone(); 10]), Next::Again(Duration::from_secs(5)), "a new profile takes a minute");
     assert!(matches!(next(&vec![unknown; 11]), Next::Fail { class: Class::Config, .. }));

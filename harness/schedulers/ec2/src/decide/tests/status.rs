@@ -106,6 +106,7 @@ fn one_instance_is_followed_from_its_launch_to_its_end() {
         (vec![lost(0, "Server.InternalError", None)], 90),
         (vec![lost(0, "Client.VolumeLimitExceeded", None)], 90),
         (vec![lost(0, "Client.InstanceInitiatedShutdown", said(Runs, None))], 90),
+        (vec![lost(0, "Client.InstanceInitiatedShutdown", None)], 90),
         (vec![lost(0, "Client.UserInitiatedShutdown", said(Runs, None))], 90),
         (vec![lost(0, "", said(Runs, None))], 90),
         (one(Running, said(Sending, Some(7))), 90),
@@ -128,6 +129,15 @@ fn an_end_has_times_nodes_sections_and_the_limit_that_it_reached() {
     assert_eq!(ending.limit, Some(Clock::Run));
     assert_eq!(ending.exits[0].section, "rfm-x-aotugiob-0");
     assert_eq!(ending.exits[0].node.as_deref(), Some("i-0 (c7i.large, eu-west-1a)"));
+}
+
+#[test]
+fn no_time_is_before_the_launch() {
+    let early = |phase, exit| said(phase, exit).map(|said| Said { started: Some(-9000), ended: Some(-8000), t: -8000, ..said });
+    let at = |said| at(&[member(0, State::Running, said)], 90).status;
+    let Ok(JobStatus::Running { since, .. }) = at(early(Phase::Running, None)) else { panic!("it runs") };
+    let Ok(JobStatus::Ended(ending)) = at(early(Phase::Done, Some(0))) else { panic!("it has ended") };
+    assert_eq!([since, ending.started, ending.ended], [Timestamp::of_seconds(1000); 3]);
 }
 
 #[test]

@@ -250,7 +250,9 @@ fn planned(world: &World) -> Handle {
 
 async fn found(cloud: Aws, handle: &Handle) -> Vec<Finding> {
     let cloud: Arc<dyn Cloud> = Arc::new(cloud);
-    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now(), preflight::Writes::AnObject).await
+    let written = crate::poll::Written::default();
+    let writes = preflight::Writes::AnObject(&written);
+    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now(), writes).await.0
 }
 
 /// All that is called from the launch of a case to its end, but for placement groups, which moto does not have.
