@@ -23,7 +23,7 @@ pub(crate) fn a_script_that_fails_keeps_its_instance_for_a_while() {
     assert!(ended.text.contains(&format!("aws ssm start-session --region eu-west-1 --target {id}")), "{}", ended.text);
     // One command removes the instance and all that it had.
     let identifier = ended.case()["identifier"].as_str().unwrap_or_default();
-    let command = format!("sweep --kept --id {identifier}");
+    let command = format!("--kept --id {identifier}");
     assert!(ended.text.contains(&command) && ended.text.contains("what was kept goes by itself at 2"), "{}", ended.text);
     for (other, left) in [("aaaaaaaa", 1), (identifier, 0)] {
         let swept = place.start(&mut place.command(&["sweep", "--kept", "--id", other])).ended();
