@@ -270,14 +270,13 @@ fn a_descriptor_of_instances_becomes_a_check_that_loads_whatever_its_data_sets_a
         ("s3://sets/one.tar", "$HOME/one", ""),
         ("s3://sets/two.tar", "/two", "no digest"),
     ];
-    let mut text = "[info]\nexecution_engine = \"aws.ec2\"\n[aws.ec2]\nimage = \"ami-0abc1234\"\n[hardware]\n\
-                    instance_type = \"c7i.large\"\n[ml]\nbenchmark_code = \"./run\"\n"
-        .to_owned();
-    for (src, path, md5) in sets {
+    let head = "[info]\nexecution_engine = \"aws.ec2\"\n[aws.ec2]\nimage = \"ami-0abc1234\"\n[hardware]\n\
+                instance_type = \"c7i.large\"\n[ml]\nbenchmark_code = \"./run\"\n";
+    let sets = sets.map(|(src, path, md5)| {
         let md5 = if md5.is_empty() { String::new() } else { format!("md5 = \"{md5}\"\n") };
-        text += &format!("[[data.sources]]\nsrc = \"{src}\"\npath = \"{path}\"\n{md5}");
-    }
-    sandbox.write("instances.toml", &text);
+        format!("[[data.sources]]\nsrc = \"{src}\"\npath = \"{path}\"\n{md5}")
+    });
+    sandbox.write("instances.toml", &(head.to_owned() + &sets.concat()));
     let converted = sandbox.muster(&["convert", "instances.toml"]);
     assert_eq!(converted.code, Some(1), "{}", converted.stderr);
     for part in
