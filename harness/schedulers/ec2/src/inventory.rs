@@ -3,7 +3,7 @@
 //! Only what has `rfm-managed` is ours. What is past `rfm-expires` by ten minutes is over, whoever its owner is: clocks differ.
 
 use crate::{
-    cloud::{CloudError, Filter, Instance, Tags, Thing},
+    cloud::{CloudError, Filter, Instance, Kind, Tags, Thing},
     config::{Bucket, Image, Options, PlannedVolume, Volume, regions},
     failure, objects,
     plan::{Handle, Lifetime, NAME, Place},
@@ -158,7 +158,7 @@ async fn left(region: &Region, spot: &Spot) -> Result<BTreeMap<JobId, Left>, Clo
 /// Who has the rights for none creates none.
 fn unless_forbidden(answer: Result<Vec<Thing>, CloudError>) -> Result<Vec<Thing>, CloudError> {
     match answer {
-        Err(error) if matches!(error.code(), Some("UnauthorizedOperation" | "AccessDenied")) => Ok(Vec::new()),
+        Err(error) if error.kind() == Kind::Forbidden => Ok(Vec::new()),
         answer => answer,
     }
 }

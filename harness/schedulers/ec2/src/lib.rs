@@ -20,7 +20,6 @@
 
 mod agent;
 mod cleanup;
-#[allow(dead_code, reason = "tests read more of the answers than the scheduler does")]
 mod cloud;
 mod config;
 mod data;

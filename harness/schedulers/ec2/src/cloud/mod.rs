@@ -3,6 +3,7 @@
 
 pub(crate) mod action;
 mod aws;
+mod kind;
 
 #[cfg(test)]
 pub(crate) mod contract;
@@ -12,6 +13,7 @@ pub(crate) mod fake;
 mod tests;
 
 pub(crate) use aws::connect;
+pub(crate) use kind::Kind;
 
 pub(crate) use crate::agent::parcel::Method;
 

@@ -43,3 +43,28 @@ async fn refusals_come_in_their_order_and_instances_are_listed_late() {
         assert_eq!(fake.instances(&[]).await.unwrap().len(), listed);
     }
 }
+
+#[test]
+fn a_code_means_the_same_wherever_it_comes_from() {
+    use crate::{
+        cloud::{Kind, fake::refused},
+        decide::offer::{Refusal, Refused},
+        failure,
+    };
+    use muster_core::error::Class;
+    for (code, kind, refusal, class) in [
+        ("RequestLimitExceeded", Kind::Throttled, Refusal::Busy, Class::Outage),
+        ("SlowDown", Kind::Throttled, Refusal::Busy, Class::Outage),
+        ("TooManyRequestsException", Kind::Throttled, Refusal::Busy, Class::Outage),
+        ("EC2ThrottledException", Kind::Throttled, Refusal::Busy, Class::Outage),
+        ("AccessDeniedException", Kind::Forbidden, Refusal::Forbidden, Class::Config),
+        ("UnauthorizedOperation", Kind::Forbidden, Refusal::Forbidden, Class::Config),
+        ("InvalidClientTokenId", Kind::UnknownCaller, Refusal::Forbidden, Class::Config),
+        ("InvalidParameterValue", Kind::Other, Refusal::Wrong, Class::Config),
+    ] {
+        let error = refused("RunInstances", code, "", 400);
+        let one = Refused { offer: 0, code: code.to_owned(), message: String::new(), status: 400 };
+        assert_eq!((error.kind(), one.kind()), (kind, refusal), "{code}");
+        assert_eq!(failure::of_launch(error, "x").class, class, "{code}");
+    }
+}

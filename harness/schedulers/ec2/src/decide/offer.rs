@@ -1,6 +1,9 @@
 //! What is asked for after EC2 has refused.
 
-use crate::plan::{Bought, Offer};
+use crate::{
+    cloud::Kind,
+    plan::{Bought, Offer},
+};
 use muster_core::error::Class;
 use std::{collections::BTreeMap, time::Duration};
 
@@ -68,14 +71,15 @@ impl Refused {
             | "Unsupported" => Refusal::NoCapacity,
             "VcpuLimitExceeded" | "InstanceLimitExceeded" => Refusal::Quota(number_in(&self.message)),
             "MaxSpotInstanceCountExceeded" => Refusal::SpotQuota,
-            "UnauthorizedOperation" | "AuthFailure" | "AccessDenied" | "OptInRequired" | "PendingVerification" => {
-                Refusal::Forbidden
-            }
+            "OptInRequired" | "PendingVerification" => Refusal::Forbidden,
             "IdempotentParameterMismatch" => Refusal::TokenReused,
             "InvalidParameterValue" if self.message.contains("IAM Instance Profile") => Refusal::ProfileUnknown,
-            "RequestLimitExceeded" | "Throttling" | "ThrottlingException" => Refusal::Busy,
-            _ if self.status >= 500 => Refusal::Busy,
-            _ => Refusal::Wrong,
+            code => match Kind::of(code) {
+                Kind::Throttled => Refusal::Busy,
+                Kind::Forbidden | Kind::UnknownCaller => Refusal::Forbidden,
+                Kind::Other if self.status >= 500 => Refusal::Busy,
+                Kind::Other => Refusal::Wrong,
+            },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::facts::{Facts, is_forbidden};
 use crate::{
-    cloud::{CloudError, Image, InstanceType, action},
+    cloud::{CloudError, Image, InstanceType, Kind, action},
     config::regions,
     decide::{
         block::{Block, block, shown},
@@ -74,7 +74,7 @@ impl List {
                 let what = format!("{service} takes no requests of this machine: {code}: {message}");
                 self.0.push(Wrong::Mistake(Mistake { what, hint: None }));
             }
-            CloudError::Refused { service, code, message, .. } if is_unknown_caller(code) => {
+            CloudError::Refused { service, code, message, .. } if Kind::of(code) == Kind::UnknownCaller => {
                 self.say(format!("{service} does not take the AWS credentials: {code}: {message}"), WHO);
             }
             CloudError::Refused { service, action, .. } if is_forbidden(error) => {
@@ -256,7 +256,7 @@ impl List {
         let Some(trial) = facts.trial(handle) else { return };
         let Some(Some(Err(error))) = facts.trials.get(&trial.key) else { return };
         let CloudError::Refused { code, message, status, .. } = error else { return };
-        if is_unknown_caller(code) || is_forbidden(error) {
+        if Kind::of(code) == Kind::UnknownCaller || is_forbidden(error) {
             return self.refused(error);
         }
         if !trial.is_whole {
@@ -303,17 +303,4 @@ impl List {
 /// What was found without a trial, in better words.
 fn names_own_mistake(code: &str) -> bool {
     code.starts_with("InvalidAMIID") || code.starts_with("InvalidSubnetID") || code == "InvalidInstanceType"
-}
-
-fn is_unknown_caller(code: &str) -> bool {
-    matches!(
-        code,
-        "AuthFailure"
-            | "InvalidClientTokenId"
-            | "InvalidAccessKeyId"
-            | "SignatureDoesNotMatch"
-            | "UnrecognizedClientException"
-            | "InvalidSignatureException"
-            | "InvalidToken"
-    )
 }

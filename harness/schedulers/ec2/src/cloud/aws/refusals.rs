@@ -1,6 +1,6 @@
 //! Why a service refuses: each has a form of its own for it.
 
-use crate::cloud::CloudError;
+use crate::cloud::{CloudError, Kind};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use muster_text::time::Timestamp;
@@ -104,29 +104,13 @@ pub(super) fn pause(error: &CloudError, tries: u32) -> Option<Duration> {
     const MOST_TRIES: u32 = 6;
     let first = match error {
         CloudError::Unreached { .. } => Duration::from_millis(200),
-        CloudError::Refused { code, .. } if is_throttled(code) => Duration::from_secs(1),
+        CloudError::Refused { .. } if error.kind() == Kind::Throttled => Duration::from_secs(1),
         CloudError::Refused { status, .. } if *status >= 500 || *status == 429 => Duration::from_millis(200),
         CloudError::Refused { .. } | CloudError::Unread { .. } | CloudError::NoCredentials(_) | CloudError::NoRegion(_) => {
             return None;
         }
     };
     (tries < MOST_TRIES).then(|| (first * 2_u32.pow(tries.saturating_sub(1))).min(Duration::from_secs(8)))
-}
-
-fn is_throttled(code: &str) -> bool {
-    const CODES: &[&str] = &[
-        "RequestLimitExceeded",
-        "Throttling",
-        "ThrottlingException",
-        "ThrottledException",
-        "RequestThrottled",
-        "RequestThrottledException",
-        "TooManyRequestsException",
-        "EC2ThrottledException",
-        "PriorRequestNotComplete",
-        "SlowDown",
-    ];
-    CODES.contains(&code)
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ async fn placement_groups_are_created_found_and_deleted() {
 }
 
 #[tokio::test]
-async fn several_tasks_share_one_connection_and_its_credentials() {
+async fn one_client_serves_several_tasks_at_the_same_time() {
     let server = Server::start(vec![answer(200, "", NONE)]).await;
     let cloud = Arc::new(client(&server.address, &KEYS));
     let tasks: Vec<_> = (0..8)
