@@ -138,7 +138,9 @@ fn dispatch(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> any
         Some(Command::Convert(args)) => commands::convert::convert(args, &cli.files.schedulers, terminal),
         Some(Command::Kernel { kernel }) => Ok(commands::kernel::kernel(kernel, terminal)),
         None if cli.action.run => commands::session::run::run(parsed, command_line, terminal),
-        None if let Some(how) = cli.action.dry_run => commands::inspect::dry_run::dry_run(cli, how, terminal),
+        None if let (Some(how), None) = (cli.action.dry_run, &cli.action.stored.delete_stored_sessions) => {
+            commands::inspect::dry_run::dry_run(cli, how, terminal)
+        }
         None if let Some(file) = &cli.action.ci_generate => commands::pipeline::generate(cli, file, terminal),
         None if let Some(answer) = commands::inspect::results::reframe(cli, terminal) => answer,
         None if cli.action.any_listing() => commands::inspect::list::list(cli, terminal),

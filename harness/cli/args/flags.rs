@@ -10,11 +10,25 @@ use muster_store::Location;
 use muster_text::file_mode::FileMode;
 use std::path::PathBuf;
 
+/// The actions that `--dry-run` does not go together with.
+const NOT_DRY: [&str; 10] = [
+    "run",
+    "list",
+    "list_detailed",
+    "describe",
+    "list_tags",
+    "ci_generate",
+    "performance_compare",
+    "list_stored_sessions",
+    "list_stored_testcases",
+    "describe_stored_sessions",
+];
+
 /// The actions: exactly one.
 #[derive(Debug, Clone, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line are booleans")]
 #[command(group = ArgGroup::new("action").args([
-    "run", "list", "list_detailed", "describe", "list_tags", "dry_run", "ci_generate", "performance_compare", "list_stored_sessions",
+    "run", "list", "list_detailed", "describe", "list_tags", "ci_generate", "performance_compare", "list_stored_sessions",
     "list_stored_testcases", "describe_stored_sessions", "delete_stored_sessions",
 ]).multiple(false))]
 pub struct Action {
@@ -37,7 +51,7 @@ pub struct Action {
     pub list_tags: bool,
     /// Print what would be launched
     ///
-    /// Nothing is launched. With `server` the server validates it.
+    /// Nothing is launched. With `server` the server validates it. With --delete-stored-sessions: what would be deleted.
     #[arg(
         long,
         value_enum,
@@ -46,6 +60,7 @@ pub struct Action {
         require_equals = true,
         default_missing_value = "client",
         hide_possible_values = true,
+        conflicts_with_all = NOT_DRY,
         help_heading = "Actions"
     )]
     pub dry_run: Option<DryRun>,

@@ -75,7 +75,10 @@ pub async fn swept(
         None => Vec::new(),
     };
     // Who names a system does not want another one swept.
-    let site = selection::site(&cli.files, terminal.live)?;
+    let (site, broken) = selection::site_without_broken_files(&cli.files, terminal.live)?;
+    if let Some(mistakes) = &broken {
+        terminal.note(&format!("warning: a site file has mistakes, and its system is not swept:\n{}", mistakes.trim_end()));
+    }
     let Scoped { schedulers, unreachable } = scope::in_scope_of(cli, Some(&site), &open);
     let mut inventories = inventories(&schedulers, terminal).await;
     inventories.push(Inventory { blind: unreachable, ..Inventory::default() });
@@ -88,7 +91,7 @@ pub async fn swept(
     let owners = Owners { reader: reader.as_ref(), schedulers: &schedulers, terminal };
     let mut verdicts = looked.verdicts(spared, &owners, wait).await;
     let mut text = String::new();
-    let is_incomplete = report_unseen(&looked.inventories, &mut text);
+    let is_incomplete = report_unseen(&looked.inventories, &mut text) || broken.is_some();
     if args.dry_run {
         report_dry_run(&looked.removed(&verdicts), &mut text);
         for (session, attach) in unfinished(&verdicts, cli).await {

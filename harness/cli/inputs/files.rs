@@ -17,7 +17,7 @@ use muster_text::{
     yaml::{self, Node},
 };
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs,
     io::{self, IsTerminal, Read},
     path::{Path, PathBuf},
@@ -224,6 +224,19 @@ pub fn sound_sites(files: &Files, color: bool) -> anyhow::Result<Sites> {
 }
 
 impl Sites {
+    /// Drops the systems of files with errors. Returns these.
+    pub fn leave_out_broken(&mut self) -> Vec<Diagnostic> {
+        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+        let errors: Vec<Diagnostic> = self.diagnostics.iter().filter(is_error).cloned().collect();
+        let broken: BTreeSet<FileId> = errors.iter().filter_map(|error| Some(error.span?.file)).collect();
+        let is_sound: Vec<bool> = self.documents.iter().map(|document| !broken.contains(&document.span.file)).collect();
+        let mut sound = is_sound.iter();
+        self.systems.retain(|_| sound.next().is_none_or(|is_sound| *is_sound));
+        let mut sound = is_sound.iter();
+        self.documents.retain(|_| sound.next().is_none_or(|is_sound| *is_sound));
+        errors
+    }
+
     /// The nights of a system; `None`: no file defines it.
     pub fn nights_of(&self, system: &str) -> Option<&NightRules> {
         self.systems.iter().find(|known| known.name == system).map(|known| &known.nights)

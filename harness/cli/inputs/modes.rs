@@ -84,6 +84,7 @@ fn site(cli: &Cli) -> anyhow::Result<Site> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Needed {
     Nothing,
+    /// Settings, and of the mode that they name what the system has.
     Settings,
     /// Settings, and the mode that they name.
     Mode,
@@ -95,10 +96,11 @@ fn needed_by(command: &Command) -> Needed {
         Init(_) | Man | Kernel { .. } | Completions { shell: Some(_), .. } => Needed::Nothing,
         // Without paths it takes those of the settings, as lists of names do.
         Check { what: CheckCommand::Fmt(args) } if !args.paths.is_empty() => Needed::Nothing,
-        Results { .. } | Top(_) | Sweep(_) | Convert(_) | Completions { .. } | Check { what: CheckCommand::New(_) } => {
+        Config { .. } | Night(_) | Attach { .. } | Results { .. } | Top(_) | Sweep(_) | Convert(_) | Completions { .. } => {
             Needed::Settings
         }
-        Doctor(_) | Config { .. } | Night(_) | Attach { .. } | K8s { .. } | Ec2 { .. } | Check { .. } => Needed::Mode,
+        Check { what: CheckCommand::New(_) } => Needed::Settings,
+        Doctor(_) | K8s { .. } | Ec2 { .. } | Check { .. } => Needed::Mode,
     }
 }
 

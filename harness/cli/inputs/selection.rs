@@ -139,19 +139,25 @@ impl Site {
 
 /// Reads the site files and picks the system.
 pub fn site(files: &Files, color: bool) -> anyhow::Result<Site> {
+    picked(files::sound_sites(files, color)?, files, color)
+}
+
+/// The same without the files that have mistakes, and the mistakes. Who names a system wants all of them to be right.
+pub fn site_without_broken_files(files: &Files, color: bool) -> anyhow::Result<(Site, Option<String>)> {
+    if files.system.is_some() {
+        return Ok((site(files, color)?, None));
+    }
     let mut sites = files::sites(&files.config_file, &files.checkpath, &files.schedulers)?;
+    let mistakes = sites.leave_out_broken();
+    let mistakes = (!mistakes.is_empty()).then(|| diagnostic::render(&mistakes, &sites.sources, color));
+    Ok((picked(sites, files, color)?, mistakes))
+}
+
+fn picked(sites: Sites, files: &Files, color: bool) -> anyhow::Result<Site> {
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let picked = if sites.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
-        Err(std::mem::take(&mut sites.diagnostics))
-    } else {
-        site_file::pick(&sites.systems, &files.schedulers, &hostname, files.system.as_deref())
-            .map_err(|diagnostic| vec![diagnostic])
-    };
-    match picked {
+    match site_file::pick(&sites.systems, &files.schedulers, &hostname, files.system.as_deref()) {
         Ok(system) => Ok(Site { system: Arc::new(with_detected_processor(system)), sites }),
-        Err(diagnostics) => {
-            bail!("{}", diagnostic::render(&diagnostics, &sites.sources, color))
-        }
+        Err(mistake) => bail!("{}", diagnostic::render(&[mistake], &sites.sources, color)),
     }
 }
 

@@ -15,7 +15,7 @@ use muster_core::{
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 
 /// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
-pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> anyhow::Result<u8> {
+pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> u8 {
     let results = Results::of(session, attempts);
     let code = rounds::exit_code(session, results.attempts().iter().copied(), results.dropped());
     let mut errors = files.write(&results);
@@ -23,7 +23,7 @@ pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Atte
     // With libtest's lines on stdout nothing else belongs there.
     let has_format = cli.output.format.is_some();
     if !has_format {
-        terminal.print(&text(cli, files, &results, terminal)?);
+        terminal.print(&text(cli, files, &results, terminal));
     }
     if errors.is_empty() && terminal.level > -1 && !has_format {
         terminal.print(&format!("{}\n", files.places()));
@@ -37,10 +37,10 @@ pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Atte
     } else {
         terminal.print(&annotations);
     }
-    Ok(if code == 0 && !errors.is_empty() { EXIT_UNWRITTEN } else { code })
+    if code == 0 && !errors.is_empty() { EXIT_UNWRITTEN } else { code }
 }
 
-fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Terminal) -> anyhow::Result<String> {
+fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Terminal) -> String {
     let (screen, ended) = (terminal.screen(), results.session.ended.unwrap_or_default());
     let mut text = String::new();
     if terminal.level > -1 {
@@ -50,12 +50,15 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
     if cli.reports.failure_stats {
         parts.push(statistics::report(results, &screen));
     }
-    match &cli.output.performance_report {
+    let figures = cli.output.performance_report.as_ref().map(|report| match report {
+        PerformanceReport::Table(format) => Ok(performance::report(results, table_format(*format), &screen)?),
+        PerformanceReport::Compared(with) => stored::report(cli, with, results.session, results.attempts(), terminal),
+    });
+    match figures {
+        Some(Ok(table)) => parts.push(table),
+        // How the session ended is shown all the same, and says how the command ends.
+        Some(Err(error)) => terminal.error(&error.context("--performance-report")),
         None => {}
-        Some(PerformanceReport::Table(format)) => parts.push(performance::report(results, table_format(*format), &screen)?),
-        Some(PerformanceReport::Compared(with)) => {
-            parts.push(stored::report(cli, with, results.session, results.attempts(), terminal)?);
-        }
     }
     for part in parts.iter().filter(|part| !part.is_empty()) {
         // Nothing comes before a table that is all there is: a tool reads it.
@@ -70,7 +73,7 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
         text += "\n";
         text += &summary::summary(results, ended);
     }
-    Ok(text)
+    text
 }
 
 fn table_format(format: args::TableFormat) -> performance::Format {

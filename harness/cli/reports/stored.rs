@@ -6,7 +6,8 @@ use crate::{
     terminal::Terminal,
     wiring::asked::Asked,
 };
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
+use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, matcher::Matcher},
     query::spec::{Comparison, Filter, Filters, Selection},
@@ -17,7 +18,10 @@ use muster_report::{
     performance::Format,
 };
 use muster_session::runtime;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The newest session.
+const LATEST: &str = "latest";
 
 /// `--performance-compare`
 pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {
@@ -59,6 +63,19 @@ fn no_figure(selection: &Selection) -> anyhow::Error {
     anyhow!("no case in `{selection}` has a figure")
 }
 
+/// Whether the columns of `--performance-report=SPEC` exist, before anything runs. A column may be one of stored sessions alone.
+pub fn check(cli: &Cli, comparison: &Comparison, session: &Session, cases: &[TestCase]) -> anyhow::Result<()> {
+    let question = Question::new(&comparison.aggregation, &comparison.columns);
+    let filters = filters(cli)?;
+    let parameters = cases.iter().flat_map(|case| &case.check.parameters).map(|parameter| parameter.name.to_string());
+    let mut own: BTreeSet<String> = session.extras.iter().map(|(name, _)| name.clone()).chain(parameters).collect();
+    if question.is_known(&own).is_err() {
+        let rhs = runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session).await });
+        own.extend(rhs.unwrap_or_default().own_columns().iter().cloned());
+    }
+    question.is_known(&own).context("--performance-report")
+}
+
 /// `--performance-report=SPEC`: the session that has just ended, beside stored ones.
 pub fn report(
     cli: &Cli,
@@ -71,12 +88,42 @@ pub fn report(
     let filters = filters(cli)?;
     let mut lhs = Groups::default();
     add(&mut lhs, &question, session, cases.iter().copied(), &Filters::default());
-    let rhs = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
-        stored(&asked, &comparison.rhs, &filters, &question, Some(session)).await
-    });
     // The first session of a database has nothing to be compared with, and shows its own figures all the same.
-    table(cli, &question, &lhs, Some(&rhs.unwrap_or_default()), terminal)
+    let rhs = match runtime::build()?.block_on(before(cli, comparison, &filters, &question, session)) {
+        Ok(rhs) => rhs,
+        Err(why) => {
+            terminal.note(&format!("note: nothing to compare with: {why:#}"));
+            Groups::default()
+        }
+    };
+    table(cli, &question, &lhs, Some(&rhs), terminal)
+}
+
+/// What a session is compared with. `latest` is the one before it.
+///
+/// # Errors
+/// Nothing, in one sentence.
+async fn before(
+    cli: &Cli,
+    comparison: &Comparison,
+    filters: &Filters,
+    question: &Question,
+    session: &Session,
+) -> anyhow::Result<Groups> {
+    let asked = Asked::open(cli).await?;
+    let mut selection = comparison.rhs.clone();
+    if selection.sessions.iter().any(|id| id == LATEST) {
+        let newest = asked.sessions_or_none(&Selection::default(), 2).await?;
+        let newest = newest.into_iter().map(|one| one.session.id.0).find(|id| *id != session.id.0);
+        let newest = newest.context("no session is stored before this one")?;
+        selection.sessions.iter_mut().filter(|id| *id == LATEST).for_each(|id| id.clone_from(&newest));
+    }
+    let groups = stored(&asked, &selection, filters, question, Some(session)).await?;
+    if groups.is_empty() {
+        asked.are_known(&selection.clone().and(filters).filters).await?;
+        return Err(no_figure(&selection));
+    }
+    Ok(groups)
 }
 
 /// The figures of stored sessions, but for this one.

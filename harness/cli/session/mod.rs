@@ -125,7 +125,6 @@ pub fn run(
         let (count, database) = (conducted.num_not_stored, places.database.display());
         terminal.note(&format!("error: {count} result(s) of this session are not in the results database {database}"));
     }
-    let code = code?;
     Ok(if code == 0 && !conducted.is_stored() { EXIT_UNWRITTEN } else { code })
 }
 

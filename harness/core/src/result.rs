@@ -415,3 +415,10 @@ pub struct Session {
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
 }
+
+impl Session {
+    /// Whether it ran in ReFrame and was imported.
+    pub fn is_of_reframe(&self) -> bool {
+        self.version.starts_with("ReFrame ")
+    }
+}

@@ -48,8 +48,8 @@ pub enum RenderError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A table was asked for a column that no figure has.
-    #[error("no figure has a column `{name}`{near}")]
-    Column { name: String, near: String },
+    #[error("no figure has a column `{name}`{near} There are {known}")]
+    Column { name: String, near: String, known: String },
     /// A command of a pipeline would show a secret.
     #[error(
         "the command of the job '{job}' holds what looks like a secret: set it as a variable of the CI system instead (MUSTER_SETVAR)"

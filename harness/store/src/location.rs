@@ -1,13 +1,17 @@
 //! Where a results database is: a file, or a PostgreSQL server. A password in a URL is never shown.
 
 use muster_host::user_folders::Kept;
-use muster_text::shell;
+use muster_text::{secret::is_secret_name, shell};
 use std::{
     ffi::{OsStr, OsString},
     fmt,
     path::{Path, PathBuf},
 };
 use url::form_urlencoded;
+
+/// Keywords of libpq: a text that begins with one is no name of a file.
+const KEYWORDS: [&str; 10] =
+    ["host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode", "connect_timeout"];
 
 /// What stands for a password.
 const MASK: &str = muster_core::secret::MASK;
@@ -100,8 +104,8 @@ impl fmt::Debug for Server {
 impl From<OsString> for Location {
     fn from(text: OsString) -> Self {
         match text.to_str().map(str::trim) {
-            // One that is not of PostgreSQL is refused where a connection is made, and its password is not shown either.
-            Some(url) if is_url(url) => Self::Server(Server { url: url.to_owned() }),
+            // One that is not of PostgreSQL, or no URL at all, is refused where a connection is made, and its password is not shown either.
+            Some(url) if is_url(url) || scheme(url).is_some() || is_keywords(url) => Self::Server(Server { url: url.to_owned() }),
             // To SQLite these are databases in memory, and URLs of its own.
             Some(name) if name.starts_with(':') || name.starts_with("file:") => Self::File(Path::new(".").join(name)),
             _ => Self::File(text.into()),
@@ -115,6 +119,17 @@ fn is_url(text: &str) -> bool {
         scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
             && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
     })
+}
+
+/// The scheme of a server, whatever follows its colon.
+fn scheme(text: &str) -> Option<&str> {
+    let scheme = text.split_once(':')?.0;
+    ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(scheme)
+}
+
+/// Whether it is what libpq calls a connection string, `host=db user=ada`.
+pub(crate) fn is_keywords(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(keyword, _)| KEYWORDS.contains(&keyword.trim()))
 }
 
 macro_rules! from {
@@ -143,6 +158,9 @@ pub fn state_folder() -> PathBuf {
 
 /// A URL, of a database or not, without passwords.
 pub fn masked(url: &str) -> String {
+    if is_keywords(url) {
+        return MASK.to_owned();
+    }
     let (mut text, mut done) = (String::with_capacity(url.len()), 0);
     for (start, end) in passwords(url) {
         text.push_str(&url[done..start]);
@@ -153,13 +171,16 @@ pub fn masked(url: &str) -> String {
 }
 
 /// Where passwords are in a URL. A password with `/`, `@` or `#` that was not escaped is no valid URL, and is found nevertheless: all
-/// from the first colon to the last `@`.
+/// from the first colon to the last `@`. Of keywords all may be one.
 fn passwords(url: &str) -> impl Iterator<Item = (usize, usize)> {
-    let authority = url.find("://").map_or(0, |at| at + "://".len());
+    let keywords = is_keywords(url).then_some((0, url.len()));
+    let after_scheme = url.find("://").map(|at| at + "://".len()).or_else(|| Some(scheme(url)?.len() + 1));
+    let authority = after_scheme.unwrap_or(0);
     let query = url.rfind('?').unwrap_or(url.len());
     let at = url.rfind('@').filter(|at| *at >= authority);
     let colon = at.and_then(|at| Some(authority + url[authority..at].find(':')?));
-    let user = colon.zip(at).map(|(colon, at)| (colon + 1, at)).filter(|(start, end)| start < end);
+    let before_host = colon.zip(at).map(|(colon, at)| (colon + 1, at)).filter(|(start, end)| start < end);
+    let user = keywords.or(before_host).or_else(|| no_port(url, after_scheme.filter(|_| at.is_none())?));
     let after_user = user.map_or(0, |(_, end)| end);
     let keys = url.get(query.max(after_user)..).unwrap_or_default();
     let mut position = url.len() - keys.len();
@@ -168,11 +189,34 @@ fn passwords(url: &str) -> impl Iterator<Item = (usize, usize)> {
         position += pair.len() + 1;
         let (key, value) = pair.trim_start_matches('?').split_once('=')?;
         // A key may be written with escapes, too.
-        let key = form_urlencoded::parse(key.as_bytes()).next().map(|(key, _)| key.to_ascii_lowercase()).unwrap_or_default();
-        let is_secret = matches!(key.as_str(), "password" | "sslpassword") && !value.is_empty();
-        is_secret.then(|| (start + pair.len() - value.len(), start + pair.len()))
+        let key = decoded(key).to_ascii_lowercase();
+        let is_secret = is_secret_name(&key) || (key == "options" && sets_a_secret(&decoded(value)));
+        (is_secret && !value.is_empty()).then(|| (start + pair.len() - value.len(), start + pair.len()))
     });
     user.into_iter().chain(of_key)
+}
+
+/// What stands where a port does and is none: a password without its `@`.
+fn no_port(url: &str, authority: usize) -> Option<(usize, usize)> {
+    let end = url[authority..].find(['/', '?', '#']).map_or(url.len(), |at| authority + at);
+    let host = url.get(authority..end)?;
+    // `[::1]`
+    let name = host.rfind(']').map_or(0, |at| at + 1);
+    let start = authority + name + host[name..].find(':')? + 1;
+    let is_port = url[start..end].bytes().all(|byte| byte.is_ascii_digit());
+    (!is_port).then_some((start, url.rfind('?').filter(|query| *query > end).unwrap_or(url.len())))
+}
+
+fn decoded(text: &str) -> String {
+    form_urlencoded::parse(text.replace('=', "%3D").as_bytes()).next().map(|(key, _)| key.into_owned()).unwrap_or_default()
+}
+
+/// Whether options of a server, `-c NAME=VALUE`, set what has the name of a secret.
+fn sets_a_secret(options: &str) -> bool {
+    options.split_whitespace().any(|word| {
+        let word = word.strip_prefix("-c").unwrap_or(word).trim_start_matches('-');
+        word.split_once('=').is_some_and(|(name, _)| is_secret_name(name))
+    })
 }
 
 #[cfg(test)]
@@ -194,6 +238,16 @@ mod tests {
             (" postgres://ada:s3cret@db/muster", "postgres://ada:***@db/muster"),
             ("postgresql+asyncpg://ada:s3cret@db/muster", "postgresql+asyncpg://ada:***@db/muster"),
             ("postgres://ada@db/m?pass%77ord=s3cret", "postgres://ada@db/m?pass%77ord=***"),
+            ("postgres:/ada:s3cret@db/muster", "postgres:/ada:***@db/muster"),
+            ("postgresql:ada:s3cret@db/muster", "postgresql:ada:***@db/muster"),
+            ("postgres://ada:s3cret", "postgres://ada:***"),
+            ("postgres://ada:s3c/ret?sslmode=require", "postgres://ada:***?sslmode=require"),
+            ("postgres://[::1]:5433/muster", "postgres://[::1]:5433/muster"),
+            ("postgres://db/m?passwd=s3cret", "postgres://db/m?passwd=***"),
+            ("postgres://db/m?options=-c%20password=s3cret&user=ada", "postgres://db/m?options=***&user=ada"),
+            ("postgres://db/m?options=-csearch_path%3Dteam", "postgres://db/m?options=-csearch_path%3Dteam"),
+            ("host=127.0.0.1 dbname=m user=ada password=s3cret", "***"),
+            ("host = db", "***"),
         ];
         for (url, expected) in rows {
             assert_eq!(masked(url.trim()), expected);
@@ -206,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_a_file() {
-        for path in ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c"] {
+        for path in ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c", "host", "./host=x", "a=b"] {
             assert_eq!(Location::from(path), Location::File(path.into()));
             assert!(!Location::from(path).has_password());
         }

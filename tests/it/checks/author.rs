@@ -107,6 +107,15 @@ sanity:
 ";
 
 #[test]
+fn lint_has_the_mistakes_of_all_variants() {
+    let check = "name: one\nvalid_systems: ['*']\nparameters: { i: [2, 3, 1] }\nnum_tasks: ${{ 4 / (i - 1) }}\nexecutable: 'true'\nsanity: []\n";
+    let sandbox = Sandbox::with_check(check);
+    let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
+    assert_eq!(lint.code, Some(2), "{}", lint.stdout);
+    assert!(lint.stderr.contains("num_tasks: ${{ 4 / (i - 1) }}") && lint.stderr.contains("i=1"), "{}", lint.stderr);
+}
+
+#[test]
 fn lint_reports_place_line_hint_and_name_and_ends_with_1() {
     let sandbox = Sandbox::with_check(SUSPECT);
     let lint = sandbox.muster(&["check", "lint", "check.yaml"]);

@@ -305,6 +305,10 @@ fn a_mode_that_was_set_for_all_commands_does_not_stop_those_that_need_none() {
         let (_, line) = said(&sandbox, args, &[("MUSTER_MODE", "nightly")]);
         assert!(!line.contains("no such mode"), "{args:?}: {line}");
     }
+    for args in [&["night"][..], &["attach", "latest"], &["config", "show"]] {
+        let (_, line) = said(&sandbox, args, &[("MUSTER_MODE", "nightly")]);
+        assert!(!line.contains("no such mode"), "{args:?}: {line}");
+    }
     sandbox.write("muster.yaml", "mode: nightly\n");
     assert_eq!(said(&sandbox, &["results", "list"], &[]), (Some(0), String::new()));
     // What uses it, or names it, is told.
@@ -325,12 +329,16 @@ fn sweep_refuses_a_system_that_cannot_be_read() {
         &["-C", "nope.yaml", "sweep"],
         &["-C", "site.yaml", "--system", "trail", "sweep"],
         &["-C", "site.yaml", "--system", "trial:nope", "sweep"],
-        &["-C", "broken.yaml", "sweep"],
+        &["-C", "broken.yaml", "--system", "trial", "sweep"],
     ];
     for args in wrong {
         let (code, line) = said(&sandbox, args, &[]);
         assert!(code == Some(2) && line.starts_with("error: "), "{args:?}: {code:?} {line}");
     }
+    // A mistake in the file of another system stops no sweep of this one.
+    let ended = sandbox.muster(&["-C", "broken.yaml", "-C", "site.yaml", "sweep"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "0 job(s) of abandoned sessions ended, 0 left\n"));
+    assert!(ended.stderr.starts_with("warning: a site file has mistakes, and its system is not swept:"), "{}", ended.stderr);
 }
 
 #[test]

@@ -223,6 +223,63 @@ fn a_mistake_beside_a_secret_in_a_variable_shows_neither() {
 }
 
 #[test]
+fn a_setting_without_its_equals_sign_shows_no_value() {
+    let sandbox = Sandbox::new();
+    for args in [
+        ["-J", "password hunter2x"],
+        ["-J", "db_password:hunter2x"],
+        ["--session-extras", "db_password:hunter2x"],
+        ["--session-extras", "a=1,token hunter2x"],
+    ] {
+        let refused = sandbox.muster(&[&args[..], &["-l"]].concat());
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("***") && !refused.stderr.contains("hunter2x"), "{}", refused.stderr);
+    }
+    sandbox.write("muster.yaml", "setvar: api_token hunter2x\n");
+    let shown = sandbox.muster(&["config", "show"]);
+    assert!(shown.stdout.contains("api_token ***") && !shown.stdout.contains("hunter2x"), "{}{}", shown.stdout, shown.stderr);
+    sandbox.write("muster.yaml", "job-option: ['password hunter2x']\n");
+    let refused = sandbox.muster(&["-l"]);
+    assert!(refused.code == Some(2) && !refused.stderr.contains("hunter2x"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_database_given_by_keywords_is_refused_without_its_password() {
+    let sandbox = Sandbox::new();
+    let keywords = "host=127.0.0.1 dbname=m user=ada password=hunter2x";
+    for ended in [
+        with(&sandbox, &["results", "list"], &[("MUSTER_DB", keywords)]),
+        sandbox.muster(&["results", "list", "--db", keywords]),
+        with(&sandbox, &["results", "list"], &[("MUSTER_DB", "postgres:/ada:hunter2x@h/db")]),
+    ] {
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains("URL") && !ended.stderr.contains("hunter2x"), "{}", ended.stderr);
+    }
+    assert!(
+        fs::read_dir(sandbox.path(""))
+            .expect("a folder")
+            .flatten()
+            .all(|entry| !entry.file_name().to_string_lossy().contains('='))
+    );
+}
+
+#[test]
+fn what_a_job_prints_and_a_url_of_a_setting_are_masked_in_every_report() {
+    let check = "name: one\nvalid_systems: ['*']\nvariables: { url: none }\n\
+                 executable: 'echo dbPassword=hunter2x; echo \"Authorization: Token hunter2x\"; false'\nsanity: []\n";
+    let sandbox = Sandbox::with_check(check);
+    let files = ["--report-html", "r.html", "--report-junit", "r.xml", "--report-file", "r.json"];
+    let set = ["-c", "check.yaml", "-r", "-S", "url=https://ada:hunter2x/secretA@h/x"];
+    let ended = sandbox.muster(&[&set[..], &files].concat());
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    for file in ["r.html", "r.xml", "r.json"] {
+        let text = sandbox.read(file);
+        assert!(text.contains("dbPassword=***"), "{file}: {text}");
+        assert!(!text.contains("hunter2x") && !text.contains("secretA"), "{file}: {text}");
+    }
+}
+
+#[test]
 fn a_mistake_in_the_name_of_a_setting_shows_no_value() {
     let check = "name: one\nvalid_systems: ['*']\nvariables: { api_token: none }\nexecutable: 'true'\n";
     let sandbox = Sandbox::with_check(check);

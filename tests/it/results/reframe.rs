@@ -28,6 +28,8 @@ fn stored_figures_are_compared_in_reframes_syntax() {
     assert_snapshot!("cases", flags(&sandbox, &["--list-stored-testcases", by_size, "--table-format=plain", "-t", "memory"], 0));
     assert_eq!(flags(&sandbox, &["--list-stored-sessions", "2026-11-24"], 0), asked(&sandbox, &["list", "2026-11-24"], 0));
     assert!(flags(&sandbox, &["--list-stored-sessions"], 0).contains("40 session(s)"));
+    let csv = ["--list-stored-sessions", "2026-11-24", "--table-format", "csv"];
+    assert_eq!(flags(&sandbox, &csv, 0), asked(&sandbox, &["list", "2026-11-24", "--format", "csv"], 0));
     assert!(flags(&sandbox, &["--describe-stored-sessions", "latest"], 0).starts_with("[\n{\n  \"report_version\""));
 }
 
@@ -66,6 +68,56 @@ fn a_session_is_shown_beside_stored_ones_with_what_is_new() {
     assert_snapshot!("first", flags(&sandbox, &run, 0));
     sandbox.write("a.check.yaml", &(check("old", 80) + &check("new", 5)));
     assert_snapshot!("second", flags(&sandbox, &run, 0));
+}
+
+#[test]
+fn latest_is_the_session_before_and_what_selects_nothing_is_said() {
+    let sandbox = Sandbox::new();
+    empty(&sandbox, "r.db");
+    let check = |speed: &str| {
+        format!(
+            "name: one\nvalid_systems: [local]\nexecutable: echo speed {speed}\nsanity: []\n\
+             perf_variables: {{ speed: {{ pattern: 'speed (\\d+)', unit: MB/s }} }}\nreference: {{ '*': {{ speed: [100, null, null] }} }}\n"
+        )
+    };
+    let run = |spec: &str| {
+        let spec = format!("--performance-report={spec}");
+        sandbox.muster(&["-c", "a.check.yaml", "--system", "local", "-r", "--table-format=csv", &spec, "--db", "r.db"])
+    };
+    sandbox.write("a.check.yaml", &check("100"));
+    let first = run("latest/last:/");
+    assert!(first.code == Some(0) && first.stderr.contains("nothing to compare with: no session is stored before this one"));
+    sandbox.write("a.check.yaml", &check("80"));
+    let second = run("latest/last:/");
+    assert!(second.stdout.contains("MB/s,80,100,"), "{}{}", second.stdout, second.stderr);
+    for (spec, why) in [
+        ("2099-01-01../last:/", "2099-01-01.."),
+        ("system=zzz/last:/", "zzz"),
+        ("?foo == 1/last:/", "`foo`"),
+        ("20990101:20990201/last:/", "no session is in `20990101:20990201`"),
+    ] {
+        let said = run(spec).stderr;
+        assert!(said.contains(why), "{spec}: {said}");
+    }
+    // A column that no figure has is found before anything runs.
+    let wrong = run("latest/last:/nope");
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    assert!(
+        wrong.stderr.contains("no figure has a column `nope`. There are name, ") && wrong.stderr.contains("nothing was launched")
+    );
+    assert!(!wrong.stdout.contains("RUN"), "{}", wrong.stdout);
+}
+
+#[test]
+fn an_imported_session_is_shown_with_what_reframe_kept() {
+    let sandbox = Sandbox::new();
+    empty(&sandbox, "r.db");
+    sandbox.write("report.json", &report());
+    asked(&sandbox, &["import", "report.json"], 0);
+    let shown = sandbox.muster(&["results", "show", "12a40e08", "--db", "r.db"]).stdout;
+    assert!(shown.contains("/home/ada/checks/out/stage/generic/default/builtin/broken_retry1"), "{shown}");
+    assert!(shown.contains("ReFrame 4.10.4, where it ran"), "{shown}");
+    assert!(!shown.contains("muster -c") && !shown.contains("printed nothing"), "{shown}");
 }
 
 #[test]
@@ -179,6 +231,13 @@ fn the_sessions_of_a_selection_are_deleted_and_an_empty_one_is_refused() {
         let ended = sandbox.muster(&["--delete-stored-sessions", selection, "--db", "r.db"]);
         (ended.code, ended.stdout + ended.stderr.lines().next().unwrap_or_default())
     };
+    let dry = sandbox.muster(&["--delete-stored-sessions", "2026-11-20..2026-11-24", "--dry-run", "--db", "r.db"]);
+    assert!(
+        dry.code == Some(0) && dry.stdout.starts_with("would delete 5 session(s) with 30 case(s)"),
+        "{}{}",
+        dry.stdout,
+        dry.stderr
+    );
     let said: Vec<String> =
         ["", "2031-01-01", "2026-11-20..2026-11-24"].iter().map(|selection| format!("{:?}", deleted(selection))).collect();
     assert_snapshot!(said.join("\n"), @r#"

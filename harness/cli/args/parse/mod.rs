@@ -14,6 +14,7 @@ use clap::{
     parser::ValueSource,
 };
 use muster_core::job::descriptor::Schedulers;
+use muster_report::secret::masked_setting;
 use muster_store::Location;
 use std::{collections::BTreeMap, ffi::OsString, fmt};
 use variables::from_environment;
@@ -134,7 +135,7 @@ pub fn parse_in_mode(
         // The usage of a mistake lists what is typed: not the flags of variables and files.
         Err(error) if error.use_stderr() => match with(&[]) {
             Ok(_) => return Err(of_its_source(&command, &origins, env, error)),
-            Err(error) => return Err(foreign::explained(&command, error)),
+            Err(error) => return Err(foreign::explained(&command, without_secret(&command, error))),
         },
         matches => matches?,
     };
@@ -154,7 +155,10 @@ const PASSWORD_IS_TYPED: &str = "the URL of --db contains a password, which othe
 
 /// The arguments of which one says what to do.
 pub(super) fn actions(command: &clap::Command) -> Vec<&Id> {
-    command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args).collect()
+    let listed = command.get_groups().filter(|group| group.get_id() == "action").flat_map(clap::ArgGroup::get_args);
+    // It goes together with one of them.
+    let with_another = command.get_arguments().map(Arg::get_id).filter(|id| *id == "dry_run");
+    listed.chain(with_another).collect()
 }
 
 /// Whether an argument is on the command line.
@@ -206,7 +210,7 @@ fn of_its_source(
     env: &dyn Fn(&str) -> Option<String>,
     error: clap::Error,
 ) -> clap::Error {
-    let text = error.to_string();
+    let text = said(&error);
     // `--maxfail <N>` of a wrong value; other mistakes only show the flag in their text.
     let named = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(shown)) => shown.strip_prefix("--").and_then(|shown| shown.split([' ', '=', '[']).next()),
@@ -231,6 +235,22 @@ fn of_its_source(
     let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
     let values = text.lines().find(|line| line.contains("[possible values:")).unwrap_or_default();
     invalid(format!("{source}: {first} {}", values.trim()).trim_end())
+}
+
+/// What is wrong, without the value of what has the name of a secret: the mistake may be a character before it.
+fn said(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else { return text };
+    text.replace(value, &masked_setting(value))
+}
+
+fn without_secret(command: &clap::Command, error: clap::Error) -> clap::Error {
+    let text = said(&error);
+    if text == error.to_string() {
+        return error;
+    }
+    let first = text.trim_start_matches("error: ").lines().next().unwrap_or_default();
+    command.clone().error(error.kind(), first)
 }
 
 #[cfg(test)]

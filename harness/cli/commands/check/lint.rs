@@ -2,12 +2,16 @@
 
 use crate::{
     args::{Cli, LintArgs, LintFormat},
-    inputs::{files, selection::with_detected_processor},
+    inputs::{
+        expansion::{self, Depth, errors},
+        files,
+        selection::with_detected_processor,
+    },
     terminal::Terminal,
 };
 use anyhow::bail;
 use muster_check::{
-    cases::check::Check,
+    cases::{check::Check, dependencies::Planned, test_case::TestCase},
     files::{load, needs},
     lint::{self, Finding, LINTS, Loaded, Silence},
     site::{
@@ -64,8 +68,16 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
     let systems = systems.into_iter().map(|system| SystemFacts::new(Arc::new(with_detected_processor(system)), known.clone()));
     let systems: Vec<SystemFacts> = systems.collect();
     let mut mistakes = loaded.diagnostics.clone();
-    let read = |document| Some((document, Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes)?));
-    let read: Vec<_> = loaded.checks.iter().filter_map(read).collect();
+    // Those with a mistake in the check itself: each of its variants would have it again.
+    let mut unsound = BTreeSet::new();
+    let mut read = Vec::new();
+    for document in &loaded.checks {
+        let before = errors(&mistakes);
+        read.extend(Check::new(document, None, loaded.manifests.clone(), &known, &mut mistakes).map(|check| (document, check)));
+        if errors(&mistakes) > before || !document.is_whole {
+            unsound.insert(document.name.clone());
+        }
+    }
     needs::check(read.iter().map(|(_, check)| (&*check.name, &check.needs)), &mut mistakes);
     let fixtures = needs::used_as_fixtures(read.iter().map(|(_, check)| &check.needs));
     let fixtures: BTreeSet<String> = fixtures.into_iter().map(str::to_owned).collect();
@@ -74,12 +86,24 @@ fn look(loaded: &load::Loaded, systems: Vec<System>, knows_sites: bool) -> (Vec<
         let check = Arc::new(check);
         let has_cases = check.runs_by_itself() || !fixtures.contains(&*check.name);
         let systems = systems.iter().filter(|_| has_cases);
-        let cases = systems.flat_map(|system| check.cases(system, &mut mistakes)).collect();
+        let before = errors(&mistakes);
+        let cases: Vec<TestCase> = systems.flat_map(|system| check.cases(system, &mut mistakes)).collect();
+        if errors(&mistakes) > before {
+            unsound.insert(check.name.clone());
+        }
+        look_at_variants(&cases, &mut unsound, &mut mistakes);
         checks.push(Loaded { document, check, cases });
     }
     // What loading warns of is a finding.
     mistakes.retain(|mistake| mistake.severity == Severity::Error);
     (lint::lint(&checks, &loaded.manifests, knows_sites.then_some(&known)), mistakes)
+}
+
+/// What is wrong with some variants only. Cases that need others are not rendered: what these leave is not known here.
+fn look_at_variants(cases: &[TestCase], unsound: &mut BTreeSet<Arc<str>>, mistakes: &mut Vec<Diagnostic>) {
+    let alone = cases.iter().filter(|case| !case.check.needs.any());
+    let planned: Vec<Planned> = alone.map(|case| Planned { case: case.clone(), needs: Vec::new() }).collect();
+    expansion::look_at(&planned, unsound, Depth::Every, mistakes);
 }
 
 /// `3 checks in 2 files: no findings`

@@ -5,7 +5,7 @@
 //! ```
 
 use crate::{
-    args::{Cli, Parsed},
+    args::{Cli, Parsed, PerformanceReport},
     commands::session::{
         cases, command_line,
         plan::{self, Plan, Purpose},
@@ -15,6 +15,7 @@ use crate::{
         expansion,
         selection::{self, Depth, Selection},
     },
+    reports::stored,
     session::{
         self, Held,
         early::{self, Early},
@@ -85,6 +86,13 @@ fn within(
     let Plan { selection: Selection { cases, .. }, restored, policy, adjustments, fingerprint, quarantine } = plan;
     begun.selection = fingerprint.unwrap_or_default();
     if budget::is_exceeded(cli.rounds.budget(), &cases, &adjustments, policy, terminal)? {
+        terminal.note("nothing was launched");
+        return Ok(EXIT_USAGE);
+    }
+    if let Some(PerformanceReport::Compared(with)) = &cli.output.performance_report
+        && let Err(error) = stored::check(cli, with, &begun, &cases)
+    {
+        terminal.error(&error);
         terminal.note("nothing was launched");
         return Ok(EXIT_USAGE);
     }

@@ -131,6 +131,8 @@ fn result(case: &Value, name: CaseName, attempt: u32, session: &Session) -> Resu
     let finished = ended.or(session.ended).unwrap_or(session.started);
     let total = case.get("time_total").and_then(Value::as_f64).filter(|seconds| *seconds >= 0.0).unwrap_or_default();
     let exit = case.get("job_exitcode").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    // ReFrame moves what a passing case leaves to the outputs, and keeps a failed one where it ran.
+    let folders = if outcome.is_fine() { ["outputdir", "stagedir"] } else { ["stagedir", "outputdir"] };
     let exit = exit.map(|code| SectionExit {
         section: text(case, "job_stdout").to_owned(),
         exit: Exit::Code(code),
@@ -162,7 +164,7 @@ fn result(case: &Value, name: CaseName, attempt: u32, session: &Session) -> Resu
             ended,
             finished,
         },
-        folder: [text(case, "outputdir"), text(case, "stagedir")].into_iter().find(|path| !path.is_empty()).map(Into::into),
+        folder: folders.map(|key| text(case, key)).into_iter().find(|path| !path.is_empty()).map(Into::into),
         ..CaseResult::default()
     })
 }

@@ -117,14 +117,24 @@ impl Question {
         Self { calls: aggregation.calls.clone(), others, group_by }
     }
 
-    /// The columns that no figure of these groups has.
-    fn unknown<'q>(&'q self, sets: &[&Groups]) -> Option<&'q str> {
+    /// # Errors
+    /// A column that is neither every figure's nor one of `own`: names of parameters and of extras.
+    pub fn is_known(&self, own: &BTreeSet<String>) -> Result<(), RenderError> {
+        let Some(name) = self.unknown(own) else { return Ok(()) };
+        let known = || COLUMNS.into_iter().chain(own.iter().map(String::as_str));
+        let near = muster_text::diagnostic::nearest(name, known());
+        let near = near.map_or_else(|| ".".to_owned(), |near| format!(": did you mean `{near}`?"));
+        Err(RenderError::Column { name: name.to_owned(), near, known: known().collect::<Vec<_>>().join(", ") })
+    }
+
+    /// The columns that no figure has.
+    fn unknown<'q>(&'q self, own: &BTreeSet<String>) -> Option<&'q str> {
         let named = self
             .group_by
             .iter()
             .chain(self.calls.iter().map(|call| &call.column))
             .chain(self.others.iter().map(|(name, _)| name));
-        let is_known = |name: &str| COLUMNS.contains(&name) || sets.iter().any(|set| set.known.contains(name));
+        let is_known = |name: &str| COLUMNS.contains(&name) || own.contains(name);
         named.map(String::as_str).find(|name| !is_known(name))
     }
 }
@@ -132,6 +142,11 @@ impl Question {
 impl Groups {
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
+    }
+
+    /// The names of the parameters and extras that its figures have.
+    pub fn own_columns(&self) -> &BTreeSet<String> {
+        &self.known
     }
 
     /// Adds a figure. Those of a set come in order of time.
@@ -271,12 +286,7 @@ pub struct Sets<'a> {
 /// # Errors
 /// A column that no figure has, and a table that cannot be written.
 pub fn table(question: &Question, sets: Sets<'_>, format: Format, screen: &Screen) -> Result<String, RenderError> {
-    let all: Vec<&Groups> = std::iter::once(sets.lhs).chain(sets.rhs).collect();
-    if let Some(name) = question.unknown(&all) {
-        let near =
-            muster_text::diagnostic::nearest(name, COLUMNS).map_or_else(String::new, |near| format!(": did you mean `{near}`?"));
-        return Err(RenderError::Column { name: name.to_owned(), near });
-    }
+    question.is_known(&sets.lhs.known.iter().chain(sets.rhs.iter().flat_map(|rhs| &rhs.known)).cloned().collect())?;
     let (titles, rows) = (titles(question, sets), rows(question, sets, format));
     if format == Format::Csv {
         return record(std::iter::once(titles).chain(rows));

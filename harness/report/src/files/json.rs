@@ -3,7 +3,7 @@
 //!
 //! The content depends on the session alone, never on the options of the command that writes it. A figure that JSON
 //! has no number for is the text "NaN", "inf" or "-inf". Texts are as they were collected, control characters (escaped)
-//! included.
+//! included, but for what looks like a secret.
 
 use crate::{
     RenderError,
@@ -130,8 +130,8 @@ struct Case<'a> {
     restored_from: Option<&'a SessionId>,
     outcome: Verdict<'a>,
     phase: Phase,
-    cause: Option<&'a str>,
-    warnings: &'a [String],
+    cause: Option<Cow<'a, str>>,
+    warnings: Vec<Cow<'a, str>>,
     nodes: &'a [String],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     described_nodes: &'a [NodeSeen],
@@ -139,7 +139,7 @@ struct Case<'a> {
     measurements: Vec<Value>,
     times: CaseTimes,
     folder: Option<Cow<'a, str>>,
-    log_tail: Option<&'a str>,
+    log_tail: Option<Cow<'a, str>>,
     look: &'a [String],
     delete: &'a [String],
     leftovers: &'a [String],
@@ -159,7 +159,7 @@ struct CaseUsage<'a> {
 #[derive(Serialize)]
 struct Verdict<'a> {
     word: &'a str,
-    detail: Option<&'a str>,
+    detail: Option<Cow<'a, str>>,
     fine: bool,
 }
 
@@ -193,17 +193,21 @@ fn case(case: &CaseResult) -> Case<'_> {
             })
         }),
         restored_from: case.restored_from.as_ref(),
-        outcome: Verdict { word: case.outcome.row().word, detail: case.outcome.detail(), fine: case.outcome.is_fine() },
+        outcome: Verdict {
+            word: case.outcome.row().word,
+            detail: case.outcome.detail().map(masked),
+            fine: case.outcome.is_fine(),
+        },
         phase: case.phase,
-        cause: case.cause.as_deref(),
-        warnings: &case.warnings,
+        cause: case.cause.as_deref().map(masked),
+        warnings: case.warnings.iter().map(|warning| masked(warning)).collect(),
         nodes: &case.nodes,
         described_nodes: &case.described,
         exits: case.exits.iter().map(exit).collect(),
         measurements: case.measurements.iter().map(measurement).collect(),
         times: times(&case.times),
         folder: case.folder.as_ref().map(|folder| folder.to_string_lossy()),
-        log_tail: case.log_tail.as_deref(),
+        log_tail: case.log_tail.as_deref().map(masked),
         look: &case.look,
         delete: &case.delete,
         leftovers: &case.leftovers,

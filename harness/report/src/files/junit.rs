@@ -33,7 +33,7 @@ use std::{collections::BTreeMap, fmt::Write};
 pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String, RenderError> {
     let session = results.session;
     let mut suites: BTreeMap<String, Vec<TestCase>> = BTreeMap::new();
-    let rerun = |case: &CaseResult| command::rerun(case, &session.workdir, rerun_options);
+    let rerun = |case: &CaseResult| command::rerun_in(session, case, rerun_options);
     let of_every = results.session.counting == Counting::Every;
     for attempts in history(results) {
         // Of a session that was run several times every attempt is a test of its own.

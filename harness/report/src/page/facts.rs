@@ -36,7 +36,7 @@ const SLOWEST: usize = 5;
 
 /// All that templates can read.
 pub(super) fn context(results: &Results<'_>, rerun_options: &[String], time: impl Fn(Timestamp) -> String) -> Context {
-    let rerun = |case: &CaseResult| command::rerun(case, &results.session.workdir, rerun_options);
+    let rerun = |case: &CaseResult| command::rerun_in(results.session, case, rerun_options);
     let facts = |case: &CaseResult| case_facts(case, &rerun(case), false);
     let counting = results.counting();
     let retried = counts::retried(results);

@@ -8,9 +8,9 @@ use crate::{
         words::{Origins, counted, failed_exits, figure, shortened, what_happened},
     },
 };
-use muster_core::result::{CaseResult, Outcome, Phase};
+use muster_core::result::{CaseResult, Outcome, Phase, Session};
 use muster_text::time::format_duration;
-use std::{fmt::Write, path::Path};
+use std::fmt::Write;
 
 /// So many lines of a log are shown; progress bars with carriage returns can make one line into thousands.
 const TAIL_LINES: usize = 20;
@@ -35,7 +35,7 @@ pub fn report(results: &Results<'_>, rerun_options: &[String], screen: &Screen) 
         let name = format!("{} /{}", one_line(&case.name.title()), one_line(&case.name.hash));
         let title = format!("FAILURE INFO for {name} ({}/{})", number + 1, failures.len());
         let _ = writeln!(text, "{}", screen.paint.apply(case.outcome.row().grade.into(), title));
-        text += &block(case, &results.session.workdir, rerun_options, screen);
+        text += &block(case, results.session, rerun_options, screen);
     }
     if !aborted.is_empty() {
         let started = aborted.iter().filter(|case| !case.delete.is_empty()).count();
@@ -57,7 +57,7 @@ fn has_left_something(case: &CaseResult) -> bool {
 }
 
 /// One case's block, without its title.
-pub fn block(case: &CaseResult, workdir: &Path, rerun_options: &[String], screen: &Screen) -> String {
+pub fn block(case: &CaseResult, session: &Session, rerun_options: &[String], screen: &Screen) -> String {
     let mut block = Block { text: String::new(), width: screen.width };
     let about = &case.about;
     block.prose("Description", &about.descr);
@@ -91,14 +91,15 @@ pub fn block(case: &CaseResult, workdir: &Path, rerun_options: &[String], screen
         block.prose("Warning", warning);
     }
     let log = case.log_tail.as_deref().unwrap_or_default();
-    if log.is_empty() && case.phase == Phase::Sanity {
+    // Reports of ReFrame have no logs.
+    if log.is_empty() && case.phase == Phase::Sanity && !session.is_of_reframe() {
         block.line("Log", "empty: the job printed nothing");
     }
     block.tail(log, screen);
     block.list("Look further", &case.look);
     block.list("Delete what was kept", &case.delete);
     block.list("Left behind", &case.leftovers);
-    block.list("Rerun with", &[command::rerun(case, workdir, rerun_options)]);
+    block.list("Rerun with", &[command::rerun_in(session, case, rerun_options)]);
     block.text
 }
 

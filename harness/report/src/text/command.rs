@@ -1,7 +1,10 @@
 //! Commands that a person can paste into a shell.
 
 use crate::text::secret::MASK;
-use muster_core::{case::CaseName, result::CaseResult};
+use muster_core::{
+    case::CaseName,
+    result::{CaseResult, Session},
+};
 use muster_text::shell;
 use std::path::Path;
 
@@ -18,6 +21,14 @@ pub fn rerun(case: &CaseResult, workdir: &Path, options: &[String]) -> String {
     let command = of_case(&case.name, &files, &options);
     let is_masked = options.iter().any(|option| option.contains(MASK));
     if is_masked { format!("{command}  # write the secret out in place of {MASK}") } else { command }
+}
+
+/// The same for a case of a session; of one that ran in ReFrame, that it did.
+pub(crate) fn rerun_in(session: &Session, case: &CaseResult, options: &[String]) -> String {
+    if session.is_of_reframe() {
+        return format!("{}, where it ran", session.version);
+    }
+    rerun(case, &session.workdir, options)
 }
 
 /// The same for a case that has not run yet, in the folder in which its files are found.
@@ -56,6 +67,14 @@ mod tests {
         for (name, pattern) in [("default", "^default$"), ("gcc-13.2", r"^gcc-13\.2$"), ("gcc+mpi", r"^gcc\+mpi$")] {
             assert_eq!(whole(name), pattern);
         }
+    }
+
+    #[test]
+    fn what_ran_in_reframe_is_run_again_there() {
+        let session = |version: &str| Session { version: version.into(), workdir: "/w".into(), ..Session::default() };
+        let rerun = |version: &str| rerun_in(&session(version), &CaseResult::default(), &[]);
+        assert_eq!(rerun("ReFrame 4.9.1"), "ReFrame 4.9.1, where it ran");
+        assert!(rerun("1.0").starts_with("muster -c "), "{}", rerun("1.0"));
     }
 
     #[test]

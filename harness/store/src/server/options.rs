@@ -43,6 +43,12 @@ impl Options {
     /// # Errors
     /// A sentence about what is wrong with the URL, without its password.
     pub(crate) fn of(url: &str) -> Result<Self, String> {
+        if location::is_keywords(url) {
+            return Err("it is a list of keywords of libpq: write a URL, `postgres://USER@HOST/NAME`".to_owned());
+        }
+        if !url.contains("://") {
+            return Err("its URL lacks the `//` before the host: write `postgres://USER@HOST/NAME`".to_owned());
+        }
         // libpq takes a user without a host.
         let mut url = Url::parse(&url.replacen("@/", "@localhost/", 1)).map_err(|error| {
             format!("its URL is not valid: {error} (in a password, `/`, `@`, `:`, `#` and `%` are written as %2F, %40, %3A, %23 and %25)")
@@ -137,6 +143,8 @@ mod tests {
             "postgres://ada@db/muster?passfile=/nowhere/pgpass",
             "Postgres://ada:s3cret@db:5433/muster",
             "postgresql+asyncpg://ada:s3cret@db/muster",
+            "host=db user=ada password=s3cret",
+            "postgres:/ada:s3cret@db/muster",
         ];
         let texts: String = urls.iter().map(|url| of(url) + "\n").collect();
         assert!(!texts.contains("s3c"), "{texts}");
@@ -150,6 +158,8 @@ mod tests {
         the password file /nowhere/pgpass: No such file or directory (os error 2)
         ada@db:5433/muster
         its URL begins with `postgresql+asyncpg://`: a server is `postgres://...`, a file is given by its path
+        it is a list of keywords of libpq: write a URL, `postgres://USER@HOST/NAME`
+        its URL lacks the `//` before the host: write `postgres://USER@HOST/NAME`
         ");
     }
 

@@ -2,7 +2,7 @@
 
 use super::{questions::filters, resolve_states};
 use crate::{
-    args::{Cli, ListArgs, OutputFormat},
+    args::{Cli, ListArgs, OutputFormat, TableFormat},
     terminal::Terminal,
     wiring::asked::Asked,
 };
@@ -29,7 +29,11 @@ pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8
 
 /// `--list-stored-sessions`: every session of a selection.
 pub fn list_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
-    list_some(cli, selection, (u32::MAX, &[]), OutputFormat::Table, terminal)
+    let format = match cli.output.table_format {
+        Some(TableFormat::Csv) => OutputFormat::Csv,
+        Some(TableFormat::Pretty | TableFormat::Plain) | None => OutputFormat::Table,
+    };
+    list_some(cli, selection, (u32::MAX, &[]), format, terminal)
 }
 
 /// At most so many, and only those with one of these outcomes.

@@ -8,7 +8,7 @@ use crate::{
     api::{QUEUE_LABEL, Resource},
     client::{ApiError, Cluster, Why},
     job::{Handle, Object},
-    manifest::{pod_templates, preflight_pod, runs_at_once},
+    manifest::{at_once, pod_templates, preflight_pod, runs_at_once},
     quota::{self, Demand, Fit, QuotaStatus, Together},
     session::Age,
 };
@@ -21,7 +21,6 @@ impl Attempt<'_> {
         if workload.resource.is_pod() && self.handle.objects.len() == 1 {
             return Ok(());
         }
-        let gangs = gangs(workload);
         let written = together(workload);
         let age = if written.pods() > 1 { Age::Now } else { Age::Any };
         let quotas = match self.shared.quotas(age).await.map_err(|error| Refused::Failed(error.classify()))? {
@@ -32,26 +31,31 @@ impl Attempt<'_> {
         let is_queued = workload.manifest["metadata"]["labels"].get(QUEUE_LABEL).is_some();
         self.room(workload, &quotas, &written, is_queued)?;
         let mut admitted = Vec::new();
-        for gang in gangs {
-            let mut one = quota::demand(&gang.template["spec"]);
-            match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(gang.template), true).await {
-                Ok(pod) => {
-                    // With what the namespace's LimitRange gives pods that do not say what they want.
-                    if pod.object["spec"].is_object() {
-                        one = quota::demand(&pod.object["spec"]);
-                    }
-                }
-                // The right to ask is missing, or the operator completes the template: the creation itself will show.
-                Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
-                Err(error) => match Refused::by_quota(workload, error) {
-                    Refused::NoRoom(..) if is_queued => {}
-                    refused => return Err(refused),
-                },
+        for group in groups(workload) {
+            let mut of_group = Vec::new();
+            for gang in group {
+                of_group.push((self.admitted(workload, gang.template, is_queued).await?, gang.pods));
             }
-            admitted.push((one, gang.pods));
+            admitted.push(of_group);
         }
         let admitted = Together::of(admitted);
         if admitted == written { Ok(()) } else { self.room(workload, &quotas, &admitted, is_queued) }
+    }
+
+    /// What a pod of this template takes once it is admitted: with what the namespace's `LimitRange` gives pods that do not say what
+    /// they want.
+    async fn admitted(&self, workload: &Object, template: &Value, is_queued: bool) -> Result<Demand, Refused> {
+        match self.shared.cluster.create(&Resource::of("v1", "Pod"), &preflight_pod(template), true).await {
+            Ok(pod) if pod.object["spec"].is_object() => return Ok(quota::demand(&pod.object["spec"])),
+            Ok(_) => {}
+            // The right to ask is missing, or the operator completes the template: the creation itself will show.
+            Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
+            Err(error) => match Refused::by_quota(workload, error) {
+                Refused::NoRoom(..) if is_queued => {}
+                refused => return Err(refused),
+            },
+        }
+        Ok(quota::demand(&template["spec"]))
     }
 
     /// Pods that run together stand together within every quota, or are not created at all.
@@ -75,16 +79,23 @@ pub(crate) struct Gang<'a> {
     pub(crate) pods: u32,
 }
 
-/// The pods of a workload. A Job that takes turns makes do with one at a time; whatever else may need all of them together.
+/// The pods of a workload. A Job that takes turns makes do with one at a time; whatever else may need all of a template together.
 pub(crate) fn gangs(workload: &Object) -> Vec<Gang<'_>> {
+    groups(workload).into_iter().flatten().collect()
+}
+
+/// The same, in groups that are there at once.
+fn groups(workload: &Object) -> Vec<Vec<Gang<'_>>> {
     let takes_turns = workload.resource.is_job() && !runs_at_once(&workload.manifest);
-    let templates = pod_templates(&workload.manifest).into_iter();
-    templates.map(|(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } }).collect()
+    let gang = |(template, pods)| Gang { template, pods: if takes_turns { 1 } else { pods } };
+    let groups = at_once(&workload.resource, &workload.manifest).into_iter();
+    groups.map(|group| group.into_iter().map(gang).collect()).collect()
 }
 
 /// What they take of quotas.
 pub(crate) fn together(workload: &Object) -> Together {
-    Together::of(gangs(workload).into_iter().map(|gang| (quota::demand(&gang.template["spec"]), gang.pods)))
+    let of_gang = |gang: Gang<'_>| (quota::demand(&gang.template["spec"]), gang.pods);
+    Together::of(groups(workload).into_iter().map(|group| group.into_iter().map(of_gang).collect()))
 }
 
 /// The sentence, if pods can never stand together within the hard limits of all quotas.

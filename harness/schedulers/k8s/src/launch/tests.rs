@@ -290,6 +290,20 @@ async fn pods_of_all_templates_stand_together_in_a_quota() {
     assert!(matches!(launched, Launch::Launched(_)), "{launched:?}");
 }
 
+/// A `JobSet` whose second job starts when the first one has ended.
+#[tokio::test]
+async fn pods_that_follow_each_other_are_not_added() {
+    let (shared, _) = shared_with_pods(2);
+    let job = |name: &str, depends_on: &Value| {
+        let template = json!({"spec": {"parallelism": 2, "completions": 2, "template": {"spec": containers()}}});
+        json!({"name": name, "dependsOn": depends_on, "template": template})
+    };
+    let jobs = [job("prepare", &json!([])), job("train", &json!([{"name": "prepare", "status": "Complete"}]))];
+    let job_set = object("jobset.x-k8s.io/v1alpha2", "JobSet", "rfm-x", &json!({ "replicatedJobs": jobs }));
+    let launched = launch(&shared, &ours(), handle(vec![job_set])).await.unwrap();
+    assert!(matches!(launched, Launch::Launched(_)), "{launched:?}");
+}
+
 #[tokio::test]
 async fn room_for_the_pods_of_all_templates_is_given_once() {
     let (shared, _) = shared_with_pods(5);

@@ -5,11 +5,13 @@
 //! ```
 //! `plan` decides which document is the workload, and what is forbidden.
 
+mod at_once;
 mod names;
 mod pods;
 mod references;
 mod texts;
 
+pub(crate) use at_once::at_once;
 pub(crate) use names::{AttemptLabels, shortened};
 pub(crate) use pods::{each_pod, each_pod_of, pod_count, pod_templates, preflight_pod, runs_at_once};
 pub(crate) use references::Renames;

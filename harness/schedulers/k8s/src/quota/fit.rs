@@ -1,22 +1,25 @@
-//! Whether all pods of a workload fit in a quota together, whichever templates they are of.
+//! Whether the pods of a workload that are there at once fit in a quota together, whichever templates they are of.
 
 use super::{Demand, QuotaStatus, Refusal, Shortage, too_much};
 use crate::api::Quantity;
 
-/// The pods of a workload that there have to be at once.
+/// Templates whose pods there have to be at once: what one pod takes, and how many of them there are.
+type Group = Vec<(Demand, u32)>;
+
+/// The pods of a workload, in groups of which it is not certain that two are there at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Together {
-    /// What one pod of each template takes, and how many of them there are.
-    templates: Vec<(Demand, u32)>,
+    groups: Vec<Group>,
 }
 
 impl Together {
-    pub(crate) fn of(templates: impl IntoIterator<Item = (Demand, u32)>) -> Self {
-        Self { templates: templates.into_iter().collect() }
+    pub(crate) fn of(groups: impl IntoIterator<Item = Group>) -> Self {
+        Self { groups: groups.into_iter().collect() }
     }
 
+    /// As many as there have to be at once.
     pub(crate) fn pods(&self) -> u32 {
-        self.templates.iter().fold(0, |sum, (_, pods)| sum.saturating_add(*pods))
+        self.groups.iter().map(|group| pods(group)).max().unwrap_or(0)
     }
 
     pub(super) fn demand(&self) -> Demand {
@@ -25,24 +28,16 @@ impl Together {
 
     /// The most that `pods` of them take. Of the pods that are missing it is not known which template they are of.
     pub(super) fn most_of(&self, pods: u32) -> Demand {
-        let resources = self.templates.iter().flat_map(|(one, _)| one.keys());
-        let most = |resource: &String| {
-            let mut amounts: Vec<_> =
-                self.templates.iter().filter_map(|(one, pods)| Some((*one.get(resource)?, *pods))).collect();
-            amounts.sort_unstable_by(|one, other| other.cmp(one));
-            let mut left = pods;
-            amounts.into_iter().fold(Quantity::ZERO, |sum, (amount, pods)| {
-                let taken = pods.min(left);
-                left -= taken;
-                sum.plus(amount.times(taken))
-            })
-        };
-        resources.map(|resource| (resource.clone(), most(resource))).collect()
+        let resources = self.groups.iter().flatten().flat_map(|(one, _)| one.keys());
+        let most = |resource: &String| self.groups.iter().map(|group| most(group, resource, pods)).max();
+        resources.map(|resource| (resource.clone(), most(resource).unwrap_or(Quantity::ZERO))).collect()
     }
 
-    /// `3 pods of 4 each: `, or nothing of a single pod.
+    /// `3 pods of 4 each: `, or nothing of a single pod. Of the group that takes the most.
     fn counted(&self, resource: &str) -> String {
-        match (self.pods(), self.templates.as_slice()) {
+        let largest = self.groups.iter().max_by_key(|group| most(group, resource, pods(group)));
+        let group = largest.map(Vec::as_slice).unwrap_or_default();
+        match (pods(group), group) {
             (0 | 1, _) => String::new(),
             (pods, [(one, _)]) => {
                 format!("{pods} pods of {} each: ", one.get(resource).copied().unwrap_or(Quantity::ZERO))
@@ -50,6 +45,22 @@ impl Together {
             (pods, _) => format!("{pods} pods at once: "),
         }
     }
+}
+
+fn pods(group: &[(Demand, u32)]) -> u32 {
+    group.iter().fold(0, |sum, (_, pods)| sum.saturating_add(*pods))
+}
+
+/// The most of a resource that `pods` of a group take.
+fn most(group: &[(Demand, u32)], resource: &str, pods: u32) -> Quantity {
+    let mut amounts: Vec<_> = group.iter().filter_map(|(one, pods)| Some((*one.get(resource)?, *pods))).collect();
+    amounts.sort_unstable_by(|one, other| other.cmp(one));
+    let mut left = pods;
+    amounts.into_iter().fold(Quantity::ZERO, |sum, (amount, pods)| {
+        let taken = pods.min(left);
+        left -= taken;
+        sum.plus(amount.times(taken))
+    })
 }
 
 /// Whether pods fit in a quota.
@@ -91,7 +102,7 @@ mod tests {
     fn said(templates: &[(Demand, u32)], reserved: &Demand) -> String {
         let quota = "{metadata: {name: compute}, status: {hard: {requests.nvidia.com/gpu: 8, limits.cpu: 0, pods: 4}, \
                      used: {requests.nvidia.com/gpu: 2}}}";
-        match fit(&QuotaStatus::of(&yaml(quota)).unwrap(), &Together::of(templates.to_vec()), reserved) {
+        match fit(&QuotaStatus::of(&yaml(quota)).unwrap(), &Together::of([templates.to_vec()]), reserved) {
             Fit::Now => "now".to_owned(),
             Fit::Later(refusal) => refusal.to_string(),
             Fit::Never(why) => why,
@@ -119,8 +130,20 @@ mod tests {
     }
 
     #[test]
+    fn pods_that_may_follow_each_other_are_not_added() {
+        let turns = Together::of([vec![(gpus(8), 1)], vec![(gpus(4), 2)]]);
+        let amounts = |demand: Demand| [demand["requests.nvidia.com/gpu"].to_string(), demand["pods"].to_string()];
+        assert_eq!((turns.pods(), amounts(turns.demand())), (2, ["8".to_owned(), "2".to_owned()]));
+        assert_eq!(amounts(turns.most_of(1)), ["8", "1"]);
+        assert_eq!(
+            [turns.counted("requests.nvidia.com/gpu"), turns.counted("pods")],
+            ["2 pods of 4 each: ", "2 pods of 1 each: "]
+        );
+    }
+
+    #[test]
     fn pods_that_are_missing_are_taken_for_the_largest() {
-        let all = Together::of([(gpus(1), 1), (gpus(4), 2)]);
+        let all = Together::of([vec![(gpus(1), 1), (gpus(4), 2)]]);
         let most = |pods| all.most_of(pods)["requests.nvidia.com/gpu"].to_string();
         assert_eq!([most(0), most(1), most(2), most(3)], ["0", "4", "8", "9"]);
     }

@@ -190,7 +190,7 @@ mod tests {
         let id = |letter: char| Identifier::parse(&letter.to_string().repeat(8)).unwrap();
         let at = |seconds: i64| Timestamp(seconds * 1_000_000);
         let one = || Demand::from([("pods".to_owned(), Quantity::whole(1))]);
-        let four = Together::of([(one(), 1), (one(), 3)]);
+        let four = Together::of([vec![(one(), 1), (one(), 3)]]);
         let mut promised = Reservations::default();
         let for_others = |promised: &mut Reservations, who, seconds, there| {
             promised.for_others(&id(who), at(seconds), |_| there).get("pods").map_or("0".to_owned(), ToString::to_string)

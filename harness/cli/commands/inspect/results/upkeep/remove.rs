@@ -20,12 +20,13 @@ use std::path::Path;
 
 pub fn delete(cli: &Cli, sessions: &[String], dry_run: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let rows = named(cli, sessions, terminal)?;
-    if !dry_run {
-        return delete_rows(cli, &rows, terminal);
-    }
+    if dry_run { would_delete(cli, &rows, terminal) } else { delete_rows(cli, &rows, terminal) }
+}
+
+fn would_delete(cli: &Cli, rows: &[SessionRow], terminal: Terminal) -> anyhow::Result<u8> {
     let would = runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
-        anyhow::Ok(reader.would_delete(&ids(&rows), clock::now(), |owner| alive(&rows, owner)).await?)
+        anyhow::Ok(reader.would_delete(&ids(rows), clock::now(), |owner| alive(rows, owner)).await?)
     })?;
     terminal.print(&format!("would delete {}: about {} less\n", going(&would, terminal), megabytes(would.bytes)));
     Ok(0)
@@ -35,7 +36,7 @@ pub fn delete(cli: &Cli, sessions: &[String], dry_run: bool, terminal: Terminal)
 pub fn delete_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
     let rows = list::rows(cli, selection, (u32::MAX, &[]), terminal)?;
     ensure!(!rows.is_empty(), "no session is in `{selection}`: nothing is deleted");
-    delete_rows(cli, &rows, terminal)
+    if cli.action.dry_run.is_some() { would_delete(cli, &rows, terminal) } else { delete_rows(cli, &rows, terminal) }
 }
 
 fn delete_rows(cli: &Cli, rows: &[SessionRow], terminal: Terminal) -> anyhow::Result<u8> {
