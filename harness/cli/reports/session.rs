@@ -57,7 +57,7 @@ fn text(cli: &Cli, files: &ReportFiles, results: &Results<'_>, terminal: Termina
     match figures {
         Some(Ok(table)) => parts.push(table),
         // How the session ended is shown all the same, and says how the command ends.
-        Some(Err(error)) => terminal.error(&error.context("--performance-report")),
+        Some(Err(error)) => terminal.error(&error),
         None => {}
     }
     for part in parts.iter().filter(|part| !part.is_empty()) {

@@ -73,7 +73,7 @@ pub fn check(cli: &Cli, comparison: &Comparison, session: &Session, cases: &[Tes
         let rhs = runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session).await });
         own.extend(rhs.unwrap_or_default().own_columns().iter().cloned());
     }
-    question.is_known(&own).context("--performance-report")
+    Ok(question.is_known(&own)?)
 }
 
 /// `--performance-report=SPEC`: the session that has just ended, beside stored ones.
