@@ -112,7 +112,7 @@ fn lint_has_the_mistakes_of_all_variants() {
     let sandbox = Sandbox::with_check(check);
     let lint = sandbox.muster(&["check", "lint", "check.yaml"]);
     assert_eq!(lint.code, Some(2), "{}", lint.stdout);
-    assert!(lint.stderr.contains("num_tasks: ${{ 4 / (i - 1) }}") && lint.stderr.contains("i=1"), "{}", lint.stderr);
+    assert!(lint.stderr.contains("num_tasks: ${{ 4 / (i - 1) }}"), "{}", lint.stderr);
 }
 
 #[test]

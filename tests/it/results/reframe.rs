@@ -100,10 +100,11 @@ fn latest_is_the_session_before_and_what_selects_nothing_is_said() {
         assert!(said.contains(why), "{spec}: {said}");
     }
     // A column that no figure has is found before anything runs.
-    let wrong = run("latest/last:/nope");
+    let wrong = run("latest/last:/zzzzzz");
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     assert!(
-        wrong.stderr.contains("no figure has a column `nope`. There are name, ") && wrong.stderr.contains("nothing was launched")
+        wrong.stderr.contains("no figure has a column `zzzzzz`. There are name, ")
+            && wrong.stderr.contains("nothing was launched")
     );
     assert!(!wrong.stdout.contains("RUN"), "{}", wrong.stdout);
 }
