@@ -39,9 +39,14 @@ impl Matcher {
         self.negated
     }
 
+    /// A name that is written as it is displayed, perhaps with its place, means that case, whatever its letters mean in a regex.
     pub fn matches(&self, case: &CaseName) -> bool {
         let title = case.title();
-        self.admits(&[&title, &title.replace(' ', "")], &case.hash)
+        let is_written = match &self.what {
+            What::Regex(regex) => regex.as_str() == title || regex.as_str() == case.to_string(),
+            What::Hash(_) => false,
+        };
+        if is_written { !self.negated } else { self.admits(&[&title, &title.replace(' ', "")], &case.hash) }
     }
 
     /// Whether it admits something of one of these texts, or of this hash.
@@ -66,4 +71,32 @@ impl fmt::Display for Matcher {
 
 fn last_line(text: &str) -> &str {
     text.lines().last().unwrap_or(text).trim_start_matches("error: ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_is_found_by_the_name_that_is_displayed() {
+        let of = |display: &str, environ: &str| CaseName {
+            display: display.into(),
+            system: "eidf".into(),
+            partition: "gpu".into(),
+            environ: environ.into(),
+            ..CaseName::default()
+        };
+        let (gnu, other) = (of("triad %size=(2+2)", "gnu"), of("triad %size=(2+2)", "intel"));
+        let rows = [
+            ("triad %size=(2+2) @eidf:gpu+gnu", [true, false]),
+            ("!triad %size=(2+2) @eidf:gpu+gnu", [false, true]),
+            ("triad %size=(2+2)", [true, true]),
+            ("triad %size=(2", [false, false]),
+            ("^tri", [true, true]),
+        ];
+        for (text, expected) in rows {
+            let found = Matcher::parse(text, false).map(|matcher| [&gnu, &other].map(|case| matcher.matches(case)));
+            assert_eq!(found.unwrap_or_default(), expected, "{text}");
+        }
+    }
 }

@@ -227,7 +227,7 @@ impl Filters {
             filters.is_empty() || filters.iter().any(|filter| texts.iter().any(|text| filter.admits(text)))
         };
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
-        any(&self.systems, &[&name.system])
+        any(&self.systems, &[&name.system, &name.system_partition()])
             && any(&self.partitions, &[&name.partition, &name.system_partition()])
             && any(&self.tags, &tags)
             && (self.checks.is_empty() || self.checks.iter().any(|check| check.matches(name)))

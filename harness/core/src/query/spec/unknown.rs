@@ -16,13 +16,12 @@ impl Filters {
     pub fn are_known(&self, stored: &[(CaseName, Vec<String>)]) -> Result<(), SpecError> {
         let names = |of: fn(&CaseName) -> &str| -> BTreeSet<&str> { stored.iter().map(|(name, _)| of(name)).collect() };
         let tags: BTreeSet<&str> = stored.iter().flat_map(|(_, tags)| tags).map(String::as_str).collect();
-        is_known(&self.systems, "system", &names(|name| &name.system))?;
-        is_known(&self.tags, "tag", &tags)?;
+        // `eidf:gpu` is a system or a partition, too; the short names are the ones to list.
         let whole: Vec<String> = stored.iter().map(|(name, _)| name.system_partition()).collect();
-        let partitions = names(|name| &name.partition);
-        // `eidf:gpu` is a partition, too; the short names are the ones to list.
-        let short = self.partitions.iter().filter(|filter| !whole.iter().any(|name| filter.admits(name)));
-        is_known(short, "partition", &partitions)?;
+        let is_short = |filter: &&Filter| !whole.iter().any(|name| filter.admits(name));
+        is_known(self.systems.iter().filter(is_short), "system", &names(|name| &name.system))?;
+        is_known(&self.tags, "tag", &tags)?;
+        is_known(self.partitions.iter().filter(is_short), "partition", &names(|name| &name.partition))?;
         for check in self.checks.iter().filter(|check| !check.is_negated()) {
             if !stored.iter().any(|(name, _)| check.matches(name)) {
                 let known = [names(|name| &name.check), names(|name| &name.display)];
@@ -91,6 +90,8 @@ mod tests {
             "tag=~^week",
             "tag=~night,system=~eid",
             "system=eidff",
+            "system=eidf:gpu,partition=gpu",
+            "system=eidf:cpu",
             "partition=eidf:gpu",
             "partition=cpu",
             "check=^traid",
@@ -104,6 +105,8 @@ mod tests {
         tag=~^week: no stored case has the tag `~^week`: there are memory, nightly
         tag=~night,system=~eid: known
         system=eidff: no stored case has the system `eidff`: did you mean `eidf`?
+        system=eidf:gpu,partition=gpu: known
+        system=eidf:cpu: no stored case has the system `eidf:cpu`: there is eidf
         partition=eidf:gpu: known
         partition=cpu: no stored case has the partition `cpu`: did you mean `gpu`?
         check=^traid: no stored case matches `^traid`: did you mean `triad`?
