@@ -122,6 +122,9 @@ pub struct Files {
     /// Use this system, and only this partition
     #[arg(long, value_name = "SYS[:PART]", help_heading = "Files", global = true)]
     pub system: Option<String>,
+    /// It was typed: questions to stored results leave out other systems for no variable, mode or file.
+    #[arg(skip)]
+    pub is_system_typed: bool,
     /// Set a variable or a key [repeatable]
     ///
     /// In all checks that have it, or with CHECK.VAR=VALUE in one. Of a parameter it chooses a value.
@@ -143,6 +146,7 @@ impl Files {
             recursive: false,
             config_file: Vec::new(),
             system: None,
+            is_system_typed: false,
             setvar: Vec::new(),
             parameterize: Vec::new(),
         }

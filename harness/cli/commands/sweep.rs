@@ -102,7 +102,7 @@ pub async fn swept(
     let concerned = looked.concerned(&verdicts);
     let needs_store = !open.is_empty() || verdicts.may_be_taken_over(&concerned);
     let store = if needs_store { Some(Store::open(&database).await?) } else { None };
-    verdicts.claim(&concerned, &owners, store.as_ref(), claims).await;
+    verdicts.claim(&concerned, &owners, store.as_ref(), claims).await?;
     let removed = looked.remove(&verdicts, &schedulers, store.as_ref(), terminal).await;
     claims.give_back().await;
     let left = report_ends(&removed?, &mut text);

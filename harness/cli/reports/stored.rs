@@ -28,7 +28,7 @@ pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let (lhs, rhs) = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         let lhs = match &comparison.lhs {
             Some(lhs) => stored(&asked, lhs, &filters, &question, None).await?,
             None => Groups::default(),
@@ -49,7 +49,7 @@ pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> any
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let groups = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         stored(&asked, &comparison.rhs, &filters, &question, None).await
     })?;
     if groups.is_empty() {
@@ -89,7 +89,7 @@ pub fn report(
     let mut lhs = Groups::default();
     add(&mut lhs, &question, session, cases.iter().copied(), &Filters::default());
     // The first session of a database has nothing to be compared with, and shows its own figures all the same.
-    let rhs = match runtime::build()?.block_on(before(cli, comparison, &filters, &question, session)) {
+    let rhs = match runtime::build()?.block_on(before(cli, comparison, &filters, &question, session, terminal)) {
         Ok(rhs) => rhs,
         Err(why) => {
             terminal.note(&format!("note: nothing to compare with: {why:#}"));
@@ -109,8 +109,9 @@ async fn before(
     filters: &Filters,
     question: &Question,
     session: &Session,
+    terminal: Terminal,
 ) -> anyhow::Result<Groups> {
-    let asked = Asked::open(cli).await?;
+    let asked = Asked::open(cli, terminal).await?;
     let mut selection = comparison.rhs.clone();
     if selection.sessions.iter().any(|id| id == LATEST) {
         let newest = asked.sessions_or_none(&Selection::default(), 2).await?;

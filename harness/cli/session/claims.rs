@@ -7,6 +7,7 @@
 //! until that is done this process holds the session: nobody else takes it over.
 
 use crate::wiring::owners::{Finding, Owners, Wait};
+use anyhow::Context;
 use muster_core::{case::SessionId, decisions::liveness::OwnerState};
 use muster_host::owner;
 use muster_session::heartbeat;
@@ -102,13 +103,16 @@ impl Verdicts {
 
     /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
     /// meanwhile is not gone any more.
+    ///
+    /// # Errors
+    /// A session could not be claimed, though nobody has taken it over.
     pub async fn claim(
         &mut self,
         sessions: &BTreeSet<&SessionId>,
         owners: &Owners<'_>,
         store: Option<&Store>,
         claims: &mut Claims,
-    ) {
+    ) -> anyhow::Result<()> {
         for &session in sessions {
             let Some(verdict) = self.0.get_mut(session).filter(|verdict| verdict.state == OwnerState::Gone) else { continue };
             if let Some((finding, since)) = &mut verdict.signs {
@@ -116,14 +120,23 @@ impl Verdicts {
                 verdict.state = finding.life;
             }
             if let (OwnerState::Gone, Some(held), Some(store)) = (verdict.state, &verdict.held, store) {
-                let claimed = claims.add(store, session, held).await;
-                verdict.state = claimed.map_or_else(|state| state, |()| OwnerState::Gone);
+                match claims.add(store, session, held).await {
+                    Ok(()) => {}
+                    Err(StoreError::Taken { .. }) => verdict.state = OwnerState::Alive,
+                    Err(error) => return Err(error).with_context(|| unclaimed(session)),
+                }
             }
             if verdict.state != OwnerState::Gone {
                 owners.terminal.note(&format!("note: session {session} was taken over meanwhile: nothing of it is removed"));
             }
         }
+        Ok(())
     }
+}
+
+/// What failed if a claim did.
+pub fn unclaimed(session: &SessionId) -> String {
+    format!("claim session {session}, so that nobody takes it over while its jobs are removed: nothing of it is removed")
 }
 
 /// What the database knows of a session.
@@ -173,19 +186,15 @@ impl Claims {
     /// Holds one more session, whose owner is gone.
     ///
     /// # Errors
-    /// What the owner is now.
-    pub async fn add(&mut self, store: &Store, session: &SessionId, held: &Held) -> Result<(), OwnerState> {
+    /// [`StoreError::Taken`] if it is not held any more as `held` says.
+    pub async fn add(&mut self, store: &Store, session: &SessionId, held: &Held) -> Result<(), StoreError> {
         let here = owner::this_owner();
         self.store = Some(store.clone());
         // Before it is so: if this is dropped, the claim may still be written.
         self.held.push((session.clone(), held.clone()));
         if let Err(error) = store.claim(session, held, &here).await {
             self.held.pop();
-            if matches!(error, StoreError::Taken { .. }) {
-                return Err(OwnerState::Alive);
-            }
-            tracing::warn!(error = &error as &dyn std::error::Error, "a session is not claimed");
-            return Err(OwnerState::Unknown);
+            return Err(error);
         }
         self.heartbeats.spawn(heartbeat::until_taken(store.clone(), session.clone(), here, heartbeat::timing()));
         Ok(())
@@ -200,5 +209,32 @@ impl Claims {
                 tracing::warn!(error = &error as &dyn std::error::Error, "a session is still held by this process");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::terminal::Terminal;
+
+    #[tokio::test]
+    async fn a_claim_that_fails_is_no_takeover() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path().join("results.db")).await.unwrap();
+        let session = SessionId("s".into());
+        let held = Held { owner: owner::this_owner(), heartbeat: 0 };
+        let gone = || Verdict { state: OwnerState::Gone, held: Some(held.clone()), signs: None, workdir: None };
+        let terminal = Terminal { color: false, live: false, unicode: false, level: 0, aside: false };
+        let owners = Owners { reader: None, schedulers: &[], terminal };
+        let claimed = async |claims: &mut Claims| {
+            let mut verdicts = Verdicts(BTreeMap::from([(session.clone(), gone())]));
+            let claimed = verdicts.claim(&BTreeSet::from([&session]), &owners, Some(&store), claims).await;
+            (claimed.map_err(|error| error.to_string()), verdicts.state(&session))
+        };
+        // Nobody holds it as the verdict says.
+        assert_eq!(claimed(&mut Claims::default()).await, (Ok(()), Some(OwnerState::Alive)));
+        store.close().await.unwrap();
+        let (error, _) = claimed(&mut Claims::default()).await;
+        assert_eq!(error.unwrap_err(), unclaimed(&session));
     }
 }

@@ -1,6 +1,10 @@
 //! The results database of a question, and against what its selections are read.
 
-use crate::{args::Cli, settings::Places, wiring::database::nothing_stored};
+use crate::{
+    args::Cli,
+    terminal::Terminal,
+    wiring::database::{self, nothing_stored},
+};
 use anyhow::bail;
 use jiff::tz::TimeZone;
 use muster_core::{
@@ -21,8 +25,8 @@ pub struct Asked {
 const MOST_SESSIONS: u32 = 1_000_000;
 
 impl Asked {
-    pub async fn open(cli: &Cli) -> anyhow::Result<Self> {
-        Ok(Self { reader: Reader::open(Places::of(cli).database).await?, zone: TimeZone::system() })
+    pub async fn open(cli: &Cli, terminal: Terminal) -> anyhow::Result<Self> {
+        Ok(Self { reader: database::reader_for_question(cli, terminal).await?, zone: TimeZone::system() })
     }
 
     /// The sessions of a selection, the newest first.

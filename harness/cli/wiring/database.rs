@@ -7,8 +7,10 @@ use crate::{
     wiring::secrets,
 };
 use anyhow::{Context, anyhow};
+use muster_core::error::chain;
 use muster_host::owner;
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
+use std::path::PathBuf;
 use tokio::runtime::Runtime;
 
 /// Opens the database for writing, and prints what the user should know of it.
@@ -22,8 +24,34 @@ pub fn open(cli: &Cli, places: &Places, runtime: &Runtime, terminal: Terminal) -
 
 /// Opens the database for a process that will write to it, after what others have left for it on this machine is written.
 pub async fn reader_of_writer(database: &Location) -> Result<Reader, StoreError> {
-    muster_store::recover(database).await?;
+    muster_store::recover(database).await?.iter().for_each(|note| tracing::warn!("{note}"));
     Reader::of_writer(database).await
+}
+
+/// Opens the database for a question, after what others have left for it on this machine is written. Where that cannot be done, the
+/// user is told what the answer misses.
+pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader, StoreError> {
+    let database = Places::of(cli).database;
+    let left = if muster_store::exists(&database)? { muster_store::left_behind(&database) } else { Vec::new() };
+    if !left.is_empty() {
+        match muster_store::recover(&database).await {
+            Ok(notes) => notes.iter().for_each(|note| terminal.note(&format!("note: {note}"))),
+            Err(error) => terminal.note(&missed(&left, &settings::on_this_database(cli, "results migrate"), &error)),
+        }
+    }
+    Reader::open(database).await
+}
+
+/// What an answer misses.
+fn missed(left: &[(PathBuf, usize)], migrate: &str, error: &StoreError) -> String {
+    let count: usize = left.iter().map(|(_, count)| count).sum();
+    let files: Vec<String> = left.iter().map(|(path, _)| path.display().to_string()).collect();
+    format!(
+        "warning: {count} message(s) of a process that is gone are not written yet, and the answer misses them: they wait in {}, and \
+         `{migrate}` writes them ({})",
+        files.join(", "),
+        chain(error)
+    )
 }
 
 /// The session that a command names: `latest`, or the beginning of an id.
@@ -41,4 +69,19 @@ pub fn nothing_stored(reader: &Reader) -> anyhow::Error {
         "no session is stored in {}: run checks with `muster -r`, or choose another database with --db",
         reader.database().display()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_answer_misses_is_said() {
+        let left = [(PathBuf::from("a.spool"), 3), (PathBuf::from("b.spool"), 1)];
+        let error = StoreError::NoAnnotation { number: 1 };
+        let text = missed(&left, "muster results migrate", &error);
+        let start = "warning: 4 message(s) of a process that is gone are not written yet, and the answer misses them: they wait in \
+                     a.spool, b.spool, and `muster results migrate` writes them (";
+        assert!(text.starts_with(start), "{text}");
+    }
 }

@@ -3,8 +3,8 @@
 use muster_core::rules::perf::Direction;
 use muster_judge::{
     night::{
-        Annotation, AnnotationKind, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings, System,
-        Value, Word, explain, judge, judge_with, replay,
+        Annotation, AnnotationKind, Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings,
+        System, Value, Word, explain, judge, judge_with, replay,
     },
     sample::{Noise, Random, Spread, World, WorldSpec},
     trial,
@@ -260,6 +260,44 @@ fn what_was_measured_and_is_dismissed_was_measured() {
     assert!(matches!(night.verdicts[0].changes[0].state, ChangeState::Dismissed { .. }), "{:?}", night.verdicts[0]);
     assert!(night.verdicts[0].value.is_some_and(|value| (value - 900.0).abs() < 50.0), "{:?}", night.verdicts[0]);
     assert_eq!((night.coverage.planned, night.coverage.measured), (20, 20));
+}
+
+#[test]
+fn a_dismissal_of_one_night_is_for_one_change() {
+    let mut random = Random::new(3);
+    let level = |night: i32| match night {
+        ..50 => 1000.0,
+        50..60 => 900.0,
+        _ => 600.0,
+    };
+    let values: Vec<_> = (0..70).map(|night| (night, level(night) * (1.0 + 0.01 * random.normal()))).collect();
+    let annotation = |from| Annotation {
+        kind: AnnotationKind::Dismiss,
+        scope: Scope::default(),
+        from: Night(from),
+        until: Some(Night(from)),
+        reason: "noise".into(),
+    };
+    let mut system = System { metrics: vec![metric(1, values)], annotations: vec![annotation(50)], ..System::default() };
+    let nights = replay(&mut system, (40..70).map(Night), &Settings::default());
+    let changes = &nights.last().unwrap().verdicts[0].changes;
+    let dismissed = |change: &&Change| matches!(change.state, ChangeState::Dismissed { .. });
+    assert_eq!(changes.iter().filter(dismissed).count(), 1, "{changes:#?}");
+    let place = changes.iter().position(|change| dismissed(&change)).unwrap();
+    assert!(matches!(changes[place].state, ChangeState::Dismissed { until, found } if until == found), "{changes:#?}");
+    let last = &nights.last().unwrap().verdicts[0];
+    assert_eq!((last.word, last.is_counted), (Word::Regressed, true), "{changes:#?}");
+    // The night after it is not told again.
+    let opened = changes[place].id.opened;
+    let next = nights.iter().find(|night| night.night == Night(opened.0 + 1)).unwrap();
+    assert_eq!(next.verdicts[0].word, Word::Steady);
+    // A second one dismisses a second change.
+    let found = changes[place + 1].since;
+    system.annotations.push(annotation(found.0));
+    system.metrics[0].changes.clear();
+    let nights = replay(&mut system, (40..70).map(Night), &Settings::default());
+    let changes = &nights.last().unwrap().verdicts[0].changes;
+    assert_eq!(changes.iter().filter(dismissed).count(), 2, "{changes:#?}");
 }
 
 #[test]

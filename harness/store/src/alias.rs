@@ -1,7 +1,34 @@
 //! Which name a case has in history: that of its last alias. Pure.
 
+use muster_core::{case::CaseName, query::spec::Filters};
+
 /// How many aliases may follow one another.
 const CHAIN: usize = 16;
+
+/// The names of cases in history, as filters see them.
+#[derive(Debug, Clone, Default)]
+pub struct Names(pub(crate) Aliases);
+
+impl Names {
+    /// Whether filters admit a case by its name in history.
+    pub fn are_admitted(&self, filters: &Filters, name: &CaseName, tags: &[String]) -> bool {
+        filters.admit(&self.in_history(name), tags)
+    }
+
+    /// The name of a case in history, by its text.
+    pub fn of(&self, display: &str) -> String {
+        self.0.canonical(display)
+    }
+
+    pub(crate) fn in_history(&self, name: &CaseName) -> CaseName {
+        let display = self.0.canonical(&name.display);
+        if display == name.display {
+            return name.clone();
+        }
+        let check = display.split(' ').next().unwrap_or_default().to_owned();
+        CaseName { display, check, ..name.clone() }
+    }
+}
 
 /// The aliases of a database: old name, new name.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +57,14 @@ impl Aliases {
         self.0.iter().find(|(known, _)| known == old).map(|(_, new)| new.as_str())
     }
 
+    /// These and another one.
+    pub(crate) fn and(&self, old: &str, new: &str) -> Self {
+        Self([self.0.clone(), vec![(old.to_owned(), new.to_owned())]].concat())
+    }
+
     /// Whether another alias would lead in a circle: for its own names, for those of other aliases, or for one of these cases.
     pub(crate) fn is_circle(&self, old: &str, new: &str, cases: &[String]) -> bool {
-        let with = Self([self.0.clone(), vec![(old.to_owned(), new.to_owned())]].concat());
+        let with = self.and(old, new);
         let aliased = with.0.iter().flat_map(|(old, new)| [old.as_str(), new.as_str()]);
         aliased.chain(cases.iter().map(String::as_str)).any(|name| with.leads_in_a_circle(name))
     }

@@ -111,7 +111,7 @@ pub enum StoreError {
     Unswept { session: SessionId },
     #[error("no backup to {}: {why}", target.display())]
     Backup { target: PathBuf, why: String },
-    #[error("no session begins with `{prefix}`")]
+    #[error("no session begins with `{prefix}`{}", as_night(prefix))]
     NoSession { prefix: String },
     #[error("several sessions begin with `{prefix}`: {}", list(matches))]
     ManySessions {
@@ -225,6 +225,14 @@ impl fmt::Display for SqlError {
 /// Without a source: sqlx writes its causes into its own texts.
 impl Error for SqlError {}
 
+/// What is written like the beginning of an id may be meant as a night.
+fn as_night(prefix: &str) -> String {
+    let has_digits = prefix.len() == 8 && prefix.bytes().all(|byte| byte.is_ascii_digit());
+    let night = has_digits.then(|| format!("{}-{}-{}", &prefix[..4], &prefix[4..6], &prefix[6..]));
+    let night = night.filter(|night| muster_text::time::Date::parse(night).is_ok());
+    night.map_or_else(String::new, |night| format!(": the night is `{night}`"))
+}
+
 /// The first five of them.
 fn list(sessions: &[SessionId]) -> String {
     let more = if sessions.len() > 5 { ", ..." } else { "" };
@@ -264,6 +272,7 @@ mod tests {
             StoreError::NotStarted { session: session("0199aa") },
             StoreError::Read { database, what: "results", cause: sqlx() },
             StoreError::NoSession { prefix: "7".into() },
+            StoreError::NoSession { prefix: "20261124".into() },
             StoreError::Running { session: session("0199aa") },
             StoreError::Unswept { session: session("0199aa") },
             StoreError::ManySessions { prefix: "0".into(), matches: vec![session("0199bb"), session("0199aa")] },
@@ -288,6 +297,7 @@ mod tests {
         session 0199aa was not started in this store
         read results from the results database state/results.db: attempted to communicate with a crashed background worker
         no session begins with `7`
+        no session begins with `20261124`: the night is `2026-11-24`
         session 0199aa still runs: end it first
         something of session 0199aa may be left: `muster sweep` removes it, then the session can be deleted
         several sessions begin with `0`: 0199bb, 0199aa

@@ -26,6 +26,7 @@ mod sql;
 mod upkeep;
 mod write;
 
+pub use alias::Names;
 pub use connect::{exists, migrate};
 pub use error::{SqlError, StoreError};
 pub use location::{Location, Server, masked, state_folder};
@@ -43,4 +44,4 @@ pub use read::{
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};
 pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Space, Upkeep};
-pub use write::{Describe, Intent, Seen, Store, recover};
+pub use write::{Describe, Intent, Seen, Store, left_behind, recover};

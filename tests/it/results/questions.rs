@@ -2,6 +2,7 @@
 
 use super::{asked, forty_nights};
 use insta::assert_snapshot;
+use std::fs;
 
 #[test]
 fn two_fortnights_are_compared_the_worst_first() {
@@ -230,4 +231,82 @@ fn two_checks_in_the_first_bad_night_are_both_said_whichever_is_written_first() 
     });
     assert!(lines[0].contains("aaaa -> bbbb and cccc"), "{}", lines[0]);
     assert_eq!(lines[0], lines[1]);
+}
+
+#[test]
+fn other_filters_narrow_the_cases_that_a_question_names() {
+    let sandbox = forty_nights();
+    let year = ["--period", "2026-10-01..2026-11-24"];
+    let history = |filters: &[&str], code| asked(&sandbox, &[&["history"], filters, &year].concat(), code);
+    let all = history(&["triad"], 0);
+    assert!(all.contains("size=1G") && all.contains("size=2G"), "{all}");
+    let one = history(&["triad", "-n", "size=1G"], 0);
+    assert!(one.contains("size=1G") && !one.contains("size=2G"), "{one}");
+    let tagged = history(&[".", "-t", "memory"], 0);
+    assert!(tagged.contains("triad") && !tagged.contains("hpcg"), "{tagged}");
+    assert!(history(&["triad", "-n", "size=9G"], 2).contains("no stored case matches `size=9G`"));
+    assert!(history(&["triad", "-t", "memroy"], 2).contains("did you mean `memory`?"));
+    assert!(history(&["triad", "--system", "eidg"], 2).contains("no stored case has the system `eidg`: did you mean `eidf`?"));
+    assert!(history(&["triad", "--system", "eidf", "--on", "other"], 2).contains("choose different systems"));
+    assert_eq!(history(&["triad", "--system", "eidf"], 0), all);
+    let suggested = asked(&sandbox, &[&["suggest-references", "triad", "-n", "size=1G"][..], &year].concat(), 0);
+    assert!(suggested.contains("size: 1G") && !suggested.contains("size: 2G"), "{suggested}");
+}
+
+#[test]
+fn filters_see_the_names_after_aliases() {
+    let sandbox = forty_nights();
+    asked(&sandbox, &["alias", "triad %size", "triad %bytes"], 0);
+    for question in [&["export", "csv", "2026-11-24"][..], &["causes", "2026-11-24"], &["compare", "2026-11-23", "2026-11-24"]] {
+        asked(&sandbox, &[question, &["-n", "bytes=1G"]].concat(), 0);
+        let old = asked(&sandbox, &[question, &["-n", "size=1G"]].concat(), 2);
+        assert!(old.contains("no stored case matches `size=1G`"), "{old}");
+    }
+}
+
+#[test]
+fn what_names_nothing_is_answered_with_the_nearest() {
+    let sandbox = forty_nights();
+    let last = |args: &[&str]| asked(&sandbox, args, 2).lines().next_back().unwrap_or_default().to_owned();
+    let rows = [
+        (&["list", "--outcome", "fial"][..], "no outcome is called `fial`: did you mean `fail`?"),
+        (&["list", "2026-13-01"], "`2026-13-01` is not a day of the calendar"),
+        (&["list", "20261231"], "no session begins with `20261231`: the night is `2026-12-31`"),
+        (&["list", "now-1w"], "`now-1w` is a moment: a period is `now-1w:now`"),
+        (&["show", "^triadd"], "no session begins with `^triadd`, and no stored case matches `^triadd`: did you mean `triad`?"),
+    ];
+    for (args, why) in rows {
+        let said = last(args);
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn an_annotation_that_touches_no_change_says_so() {
+    let sandbox = forty_nights();
+    let said = |args: &[&str]| asked(&sandbox, &[&["annotate", "triad", "--reason", "x"], args].concat(), 0);
+    assert!(said(&["--kind", "accept", "--from", "2026-11-17"]).contains("note: it touches no change that was found so far"));
+    assert!(said(&["--kind", "known", "--from", "2001-01-01"]).contains("alone, and that is over: --until says"));
+    let ended = sandbox.muster(&["night", "--night", "2026-11-24", "--format", "json", "--db", "r.db"]);
+    let night: serde_json::Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let change = night["systems"][0]["metrics"].as_array().expect("metrics").iter().find_map(|one| one["change"].as_object());
+    let since = change.expect("a change")["since"].as_str().expect("a night").to_owned();
+    let touched = asked(&sandbox, &["annotate", "--reason", "x", "--kind", "accept", "--from", &since], 0);
+    assert!(!touched.contains("note:"), "{touched}");
+}
+
+#[test]
+fn what_a_process_that_is_gone_has_kept_is_written_before_an_answer() {
+    let sandbox = forty_nights();
+    let database = fs::canonicalize(sandbox.path("r.db")).expect("the database").display().to_string();
+    let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let hash =
+        database.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let name = format!("{}-{hash:016x}.0.spool", database.chars().map(word).take(60).collect::<String>());
+    for question in [&["results", "list"][..], &["results", "causes"], &["night"]] {
+        let spool = sandbox.write(&format!("state/muster/spool/{name}"), "").path(&format!("state/muster/spool/{name}"));
+        assert!(spool.exists());
+        sandbox.muster(&[question, &["--db", "r.db"]].concat());
+        assert!(!spool.exists(), "{question:?}");
+    }
 }

@@ -19,13 +19,13 @@ const OF_COMMANDS: &[(&[&str], &[&[&str]])] = &[
     (&["config"], &[SITE, &["prefix", "stage", "output", "db", "file_mode"]]),
     (&["results"], &[&["db", "file_mode", "nocolor"]]),
     (&["results", "demo"], &[&["file_mode", "nocolor"]]),
-    (&["results", "list"], &[&["db", "nocolor"]]),
-    (&["results", "causes"], &[&["db", "nocolor"]]),
-    (&["results", "compare"], &[&["db", "nocolor"]]),
-    (&["results", "history"], &[&["db", "nocolor"]]),
-    (&["results", "export"], &[&["db"]]),
+    (&["results", "list"], &[&["system", "db", "nocolor"]]),
+    (&["results", "causes"], &[&["system", "db", "nocolor"]]),
+    (&["results", "compare"], &[&["system", "db", "nocolor"]]),
+    (&["results", "history"], &[&["system", "db", "nocolor"]]),
+    (&["results", "export"], &[&["system", "db"]]),
     (&["results", "import"], &[&["checkpath", "config_file", "db", "file_mode"]]),
-    (&["results", "suggest-references"], &[&["db", "file_mode", "nocolor"]]),
+    (&["results", "suggest-references"], &[&["system", "db", "file_mode", "nocolor"]]),
     (&["results", "rebuild"], &[&["checkpath", "config_file", "db", "file_mode", "nocolor"]]),
     (&["results", "annotate"], &[&["system", "db", "file_mode", "nocolor"]]),
     (&["results", "show"], &[REPORTS, &["db", "file_mode", "nocolor", "failure_stats"]]),
@@ -117,7 +117,7 @@ mod tests {
         };
         assert_eq!(
             flags(&["results", "list"]),
-            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--format", "--db", "--nocolor"]
+            ["--limit", "--outcome", "--name", "--tag", "--partition", "--on", "--format", "--system", "--db", "--nocolor"]
         );
         assert_eq!(flags(&["check", "new"]), ["--scheduler"]);
         assert_eq!(flags(&["check", "lint"]), ["--allow", "--format", "--explain", "--checkpath", "--config-file", "--nocolor"]);

@@ -142,8 +142,9 @@ pub fn parse_in_mode(
     let mut cli = Cli::from_arg_matches(&matches)?;
     cli.files.schedulers = schedulers.clone();
     cli.rounds.settle(&mut origins);
-    let is_typed = matches!(origins.get("db"), Some(Origin::Flag(_)));
-    if is_typed && cli.run.db.as_ref().is_some_and(Location::has_password) {
+    let is_typed = |long: &str| matches!(origins.get(long), Some(Origin::Flag(_)));
+    cli.files.is_system_typed = is_typed("system");
+    if is_typed("db") && cli.run.db.as_ref().is_some_and(Location::has_password) {
         return Err(command.clone().error(clap::error::ErrorKind::InvalidValue, PASSWORD_IS_TYPED));
     }
     Ok(Parsed { cli, origins, unused_files: None })

@@ -75,11 +75,11 @@ pub enum AnnotationKind {
     Note,
     /// The nights count for no figure
     Maintenance,
-    /// The level since a change is the new one
+    /// The level since a change that may have begun in these nights is the new one
     Accept,
-    /// A change was none
+    /// A change that may have begun in these nights was none
     Dismiss,
-    /// It is shown and does not count
+    /// What changed is shown in these nights and does not count
     Known,
 }
 

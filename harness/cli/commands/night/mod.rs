@@ -11,10 +11,11 @@ mod stored;
 use crate::{
     args::{Cli, FailOn, NightArgs, NightCommand, NightFormat},
     inputs::files::{self, Sites},
-    settings::Places,
     terminal::Terminal,
+    wiring::{database, patience},
 };
 use anyhow::Context;
+use chosen::Chosen;
 use muster_core::night::NightRules;
 use muster_judge::night::{Settings, Word, explain};
 use muster_report::night::{self, SystemNight};
@@ -75,11 +76,11 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let id = chosen::change(change)?;
     let settings = SiteSettings::read(cli, terminal)?;
     let (judged, facts) = runtime::build()?.block_on(async {
-        let reader = Reader::open(Places::of(cli).database).await?;
+        let reader = database::reader_for_question(cli, terminal).await?;
         let systems = chosen::systems(&reader, cli.files.system.as_deref(), None).await?;
         let mut judged = Vec::new();
         for chosen in systems {
-            judged.push(stored::judged(&reader, &chosen, &settings.of(&chosen.system)).await?);
+            judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
         }
         let (place, _) = chosen::place_of(&judged, id)?;
         let facts = match judged.get(place.0).and_then(|system| Some((system.change(place.1, id)?, &system.system))) {
@@ -107,13 +108,24 @@ fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<
     let night = night.map(chosen::night).transpose()?;
     let settings = SiteSettings::read(cli, terminal)?;
     runtime::build()?.block_on(async {
-        let reader = Reader::open(Places::of(cli).database).await?;
+        let reader = database::reader_for_question(cli, terminal).await?;
         let mut judged = Vec::new();
         for chosen in chosen::systems(&reader, cli.files.system.as_deref(), night).await? {
-            judged.push(stored::judged(&reader, &chosen, &settings.of(&chosen.system)).await?);
+            judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
         }
         Ok(judged)
     })
+}
+
+/// The first call on a long history takes a while.
+async fn judged_system(
+    reader: &Reader,
+    chosen: &Chosen,
+    settings: &SiteSettings,
+    terminal: Terminal,
+) -> anyhow::Result<JudgedSystem> {
+    let told = || format!("the figures of {}: the nights that nobody has judged are judged first", chosen.system);
+    patience::told(terminal, told, stored::judged(reader, chosen, &settings.of(&chosen.system))).await
 }
 
 /// What the site files say of the nights of their systems.

@@ -138,19 +138,23 @@ fn notes(system: &System) -> Vec<String> {
     let count = |holds: &dyn Fn(&Metric) -> bool| system.metrics.iter().filter(|metric| holds(metric)).count();
     let undirected = count(&|metric| metric.direction.is_none());
     if undirected > 0 {
-        notes.push(format!("the variables of {undirected} metrics say no direction: shown as changed, never as regressed"));
+        let metrics = counted(undirected);
+        notes.push(format!("the variables of {metrics} say no direction: shown as changed, never as regressed"));
     }
     let not_positive = count(&|metric| metric.values.iter().any(|value| value.value <= 0.0));
     if not_positive > 0 {
-        notes.push(format!(
-            "{not_positive} metrics have values that are not positive: their changes are differences over the median"
-        ));
+        notes
+            .push(format!("values of {} are not positive: their changes are differences over the median", counted(not_positive)));
     }
     let no_number = count(&|metric| metric.values.iter().any(|value| value.value.is_nan()));
     if no_number > 0 {
-        notes.push(format!("{no_number} metrics have nights whose figure was no number: these are left out"));
+        notes.push(format!("figures of {} are no number: their nights are left out", counted(no_number)));
     }
     notes
+}
+
+fn counted(metrics: usize) -> String {
+    if metrics == 1 { "1 metric".to_owned() } else { format!("{metrics} metrics") }
 }
 
 /// Runs of the case are looked for in so many nights before and after those in which the change may have begun.

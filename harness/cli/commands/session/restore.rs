@@ -5,7 +5,7 @@
 use crate::{
     args::Cli,
     commands::session::plan::Purpose,
-    session::claims::Claims,
+    session::claims::{Claims, unclaimed},
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
@@ -17,7 +17,7 @@ use crate::{
 use muster_check::cases::test_case::TestCase;
 use muster_core::result::{CaseResult, Session};
 use muster_session::session_loop;
-use muster_store::{Reader, SessionRow, SessionState, Store};
+use muster_store::{Reader, SessionRow, SessionState, Store, StoreError};
 use tokio::runtime::Runtime;
 
 /// Divides the selected cases into those that run and those whose results are taken over.
@@ -77,7 +77,10 @@ async fn end_what_runs(
     let wired = wiring::schedulers(wiring::partitions(left.iter(), schedulers))?;
     let store = Store::open(reader.database()).await?;
     // Who has taken it over since follows its jobs.
-    claims.add(&store, session, &row.held).await.map_err(|_| owners::still_runs(row))?;
+    claims.add(&store, session, &row.held).await.map_err(|error| match error {
+        StoreError::Taken { .. } => owners::still_runs(row),
+        error => anyhow::Error::new(error).context(unclaimed(session)),
+    })?;
     for (job, why) in wired.end(&left, &store).await {
         let sweep = settings::on_this_database(cli, "sweep");
         terminal.note(&format!("warning: {} of session {session} may still run: {why}; try `{sweep}`", job.name));

@@ -221,6 +221,7 @@ impl Change {
 /// What people have said of changes is taken over.
 pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], night: Night) {
     let found = night;
+    let mut dismissals = unused_dismissals(changes, annotations);
     for place in 0..changes.len() {
         for annotation in annotations {
             let change = &mut changes[place];
@@ -233,13 +234,27 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
                     change.state = ChangeState::Accepted { found };
                 }),
                 AnnotationKind::Dismiss => {
-                    let until = annotation.until.unwrap_or(night).max(change.since);
+                    let Some(unused) = dismissals.iter().position(|unused| std::ptr::eq(*unused, *annotation)) else { continue };
+                    dismissals.remove(unused);
+                    // The values that have shown it would show it again in the next night.
+                    let until = annotation.until.unwrap_or(night).max(night);
                     change.state = ChangeState::Dismissed { until, found };
                 }
                 AnnotationKind::Maintenance | AnnotationKind::Known => {}
             }
         }
     }
+}
+
+/// Each dismisses one change: what later values show is new, though the nights since which it may be contain those of the one before.
+fn unused_dismissals<'a>(changes: &[Change], annotations: &[&'a Annotation]) -> Vec<&'a Annotation> {
+    let mut unused: Vec<_> = annotations.iter().copied().filter(|one| one.kind == AnnotationKind::Dismiss).collect();
+    for change in changes.iter().filter(|change| matches!(change.state, ChangeState::Dismissed { .. })) {
+        if let Some(used) = unused.iter().position(|annotation| change.is_since_one_of(annotation)) {
+            unused.remove(used);
+        }
+    }
+    unused
 }
 
 /// What is measured in another way since a change is not at its level any more.
@@ -382,7 +397,8 @@ pub(super) mod tests {
         assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted { found });
         assert_eq!(of(Accept, 11, None), ChangeState::Open);
         assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15), found });
-        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(12), found });
+        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(15), found });
+        assert_eq!(of(Dismiss, 10, Some(19)), ChangeState::Dismissed { until: Night(19), found });
         assert_eq!((of(Known, 9, None), of(Maintenance, 9, None)), (ChangeState::Open, ChangeState::Open));
     }
 }

@@ -18,12 +18,16 @@ pub fn explain(night: &SystemNight<'_>, place: usize, explanation: Option<&Expla
     let mut text = heading(night, place, screen);
     let verdict = &night.verdicts.verdicts[place];
     let Some(explanation) = explanation else {
-        let _ = writeln!(
-            text,
-            "{} in the present segment: a verdict needs six, and ten to say what it would see",
-            counted(verdict.nights, "value")
-        );
-        return text;
+        let why = match verdict.changes.last().filter(|change| change.is_open()) {
+            Some(change) => format!(
+                "Of the values with which {} was found on {}, too few are still stored: their sessions were pruned",
+                change.id, change.id.opened
+            ),
+            None => {
+                format!("{} to compare: a verdict needs six, and ten to say what it would see", counted(verdict.nights, "value"))
+            }
+        };
+        return text + &paragraph(&why, screen);
     };
     text += &paragraph(&segment(night, place, explanation), screen);
     text += &steps(&explanation.steps, &night.system.metrics[place].unit, screen);
@@ -67,7 +71,7 @@ pub fn why(night: &SystemNight<'_>, place: usize, change: &Change, facts: &[Stri
             let _ = writeln!(text, "  {}  {}  {change}", one_line(&case(night.system, metric)), one_line(&metric.name.label()));
         }
     }
-    let _ = writeln!(text, "\nWhat else is another since then:");
+    let _ = writeln!(text, "\nWhat else changed since then:");
     if facts.is_empty() {
         let _ = writeln!(text, "  nothing that is recorded");
     }
@@ -102,7 +106,7 @@ fn segment(night: &SystemNight<'_>, place: usize, explanation: &Explanation) -> 
         count => format!("; {} left out by annotations", counted(count, "night")),
     };
     format!(
-        "Evidence of {}. Segment: {}{first}, {began}{left_out}. Baseline: {} before the most likely start, median {} {}.",
+        "Evidence of {}. Values compared: {}{first}, {began}{left_out}. Baseline: {} before the most likely start, median {} {}.",
         long_date(explanation.night),
         counted(explanation.nights, "night"),
         counted(explanation.baseline.len(), "value"),

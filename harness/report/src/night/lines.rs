@@ -116,7 +116,10 @@ fn foot(night: &SystemNight<'_>, screen: &Screen) -> String {
         .map(|(word, count)| format!("{count} {word}"))
         .collect();
     let family = &night.verdicts.family;
-    let mut method = format!("{}; a metric alone needs 1 : {:.0}", error_rate(night.settings), family.needed_alone());
+    let mut method = error_rate(night.settings);
+    if family.metrics > 0 {
+        let _ = write!(method, "; a metric alone needs 1 : {:.0}", family.needed_alone());
+    }
     if family.tempering < 1.0 {
         let _ = write!(
             method,
@@ -136,8 +139,9 @@ fn foot(night: &SystemNight<'_>, screen: &Screen) -> String {
 fn blind(night: &SystemNight<'_>) -> Option<String> {
     let mut steps: Vec<f64> = night.verdicts.verdicts.iter().filter_map(|verdict| verdict.smallest_step).collect();
     steps.sort_by(f64::total_cmp);
-    let half = steps.get(steps.len() / 2)?;
-    let most = steps.get(steps.len().saturating_sub(1) * 9 / 10)?;
+    // The smallest step that so many metrics would show, or more.
+    let seen_in = |tenths: usize| steps.get((steps.len() * tenths).div_ceil(10).checked_sub(1)?);
+    let (half, most) = (seen_in(5)?, seen_in(9)?);
     Some(format!(
         "within a week a step of {:.1} % is seen in half of the metrics, of {:.1} % in nine of ten; more runs a night see smaller ones",
         100.0 * half,

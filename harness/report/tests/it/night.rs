@@ -158,3 +158,35 @@ fn a_system_without_a_session_is_absent() {
         assert_eq!(json["systems"][0]["absent_since"], "2026-11-19");
     });
 }
+
+#[test]
+fn half_of_the_metrics_see_no_smaller_steps_than_nine_of_ten() {
+    let (mut system, mut verdicts) = judged();
+    system.metrics.truncate(2);
+    verdicts.verdicts.truncate(2);
+    verdicts.events.clear();
+    for (verdict, step) in verdicts.verdicts.iter_mut().zip([0.097, 0.081]) {
+        verdict.smallest_step = Some(step);
+    }
+    let settings = Settings::default();
+    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, absent_since: None, notes: &[] };
+    let text = night::report(&[night], &screen(160));
+    assert!(text.contains("a step of 8.1 % is seen in half of the metrics, of 9.7 % in nine of ten"), "{text}");
+}
+
+#[test]
+fn an_open_change_whose_values_were_pruned_is_not_explained() {
+    let (mut system, _) = judged();
+    system.metrics[0].values.retain(|value| value.night >= Night(STEP));
+    let later = (1..12).map(|night| Value { night: Night(TONIGHT.0 + night), ..system.metrics[0].values[0] }).collect::<Vec<_>>();
+    system.metrics[0].values.extend(later);
+    let tonight = Night(TONIGHT.0 + 11);
+    let verdicts = judge(&system, tonight, &Settings::default());
+    let explanation = explain(&system, 0, &verdicts.family, tonight);
+    let settings = Settings::default();
+    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, absent_since: None, notes: &[] };
+    insta::assert_snapshot!(night::explain(&night, 0, explanation.as_ref(), &screen(100)).lines().skip(3).collect::<Vec<_>>().join("\n"), @"
+    Of the values with which 1@2026-11-18 was found on 2026-11-18, too few are still stored: their
+    sessions were pruned
+    ");
+}

@@ -47,12 +47,13 @@ impl Reader {
     /// The failures of these sessions that filters admit.
     pub async fn failures(&self, sessions: &[Selected], filters: &Filters) -> Result<Failures, StoreError> {
         let ids: BTreeMap<i64, &SessionId> = sessions.iter().map(|session| (session.number, &session.session.id)).collect();
+        let in_history = self.names().await?;
         let (mut names, mut failed, mut of_sessions) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         for part in sessions.chunks(IN_LIST) {
             let text: Arc<str> = failures_text(part).into();
             let statement = || query(AssertSqlSafe(Arc::clone(&text)));
             for (session, name, tags, failure) in self.all("failures", statement, |row| failure(row, &ids)).await? {
-                if !filters.admit(&name, &tags) {
+                if !in_history.are_admitted(filters, &name, &tags) {
                     continue;
                 }
                 if let Some(failure) = failure {

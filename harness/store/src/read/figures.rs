@@ -17,7 +17,7 @@ use muster_core::{
 };
 use sqlx::AssertSqlSafe;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -49,8 +49,9 @@ impl Reader {
         let nights = sessions.iter().filter_map(|session| session.night);
         let Some((first, last)) = nights.clone().min().zip(nights.max()) else { return Ok(set) };
         let cases = self.case_ids(sessions, filters, which).await?;
+        let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
         let metrics: BTreeMap<i64, KnownMetric> =
-            self.metrics(filters).await?.into_iter().map(|metric| (metric.id, metric)).collect();
+            self.metrics(&without_tags).await?.into_iter().map(|metric| (metric.id, metric)).collect();
         let mut places = HashMap::new();
         let mut runs: Vec<(i64, i64, Run)> = Vec::new();
         let ids: Vec<i64> = metrics.keys().copied().collect();
@@ -74,13 +75,20 @@ impl Reader {
         Ok(set)
     }
 
-    /// The metrics whose cases filters admit. Tags are not known of a metric.
+    /// The metrics whose cases filters admit. The tags of a metric are those that one of its cases has had.
     pub async fn metrics(&self, filters: &Filters) -> Result<Vec<KnownMetric>, StoreError> {
         const METRICS: &str = "SELECT m.id, m.variable, m.key, m.unit, m.direction, u.system, u.partition, u.environ, u.name
             FROM metric m JOIN subject u ON u.id = m.subject ORDER BY m.id";
         let mut known = self.all("metrics", || query(METRICS), known_metric).await?;
         let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
         known.retain(|known| without_tags.admit(&name_of(&known.metric), &[]));
+        if !filters.tags.is_empty() && !known.is_empty() {
+            let key = |name: &CaseName| [&name.system, &name.partition, &name.environ, &name.display].map(Clone::clone);
+            let cases = self.known_cases().await?;
+            let meant: BTreeSet<_> =
+                cases.iter().filter(|(name, tags)| filters.admit(name, tags)).map(|(name, _)| key(name)).collect();
+            known.retain(|known| meant.contains(&key(&name_of(&known.metric))));
+        }
         Ok(known)
     }
 

@@ -150,12 +150,14 @@ impl Reader {
     pub async fn known_cases(&self) -> Result<Vec<(CaseName, Vec<String>)>, StoreError> {
         let text =
             r#"SELECT DISTINCT display, check_name, '' AS hash, system, partition, environ, '' AS hidden, about FROM "case""#;
-        let row = |row: &Row| Ok((decode::name(row)?, decode::json::<About>(row, "about")?.tags));
+        let names = self.names().await?;
+        let row = |row: &Row| Ok((names.in_history(&decode::name(row)?), decode::json::<About>(row, "about")?.tags));
         self.all("cases", || query(text), row).await
     }
 
     /// The cases of sessions that filters admit, each with its last outcome.
     pub async fn cases(&self, sessions: &[Selected], filters: &Filters) -> Result<Vec<SelectedCase>, StoreError> {
+        let names = self.names().await?;
         let mut cases = Vec::new();
         for (chunk, part) in sessions.chunks(IN_LIST).enumerate() {
             let text: Arc<str> = outcomes_text(part).into();
@@ -170,7 +172,7 @@ impl Reader {
                 Ok(SelectedCase { session, name, tags: about.tags, outcome })
             };
             let found = self.all("cases", statement, row).await?;
-            cases.extend(found.into_iter().filter(|case: &SelectedCase| filters.admit(&case.name, &case.tags)));
+            cases.extend(found.into_iter().filter(|case: &SelectedCase| names.are_admitted(filters, &case.name, &case.tags)));
         }
         Ok(cases)
     }

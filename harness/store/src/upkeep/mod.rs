@@ -52,7 +52,7 @@ impl Upkeep {
             return Err(StoreError::Missing { database });
         }
         // What is changed may be about what a session could not write.
-        write::recover(&database).await?;
+        write::recover(&database).await?.iter().for_each(|note| tracing::warn!("{note}"));
         let (connection, _) = connect::for_writing(&database).await?;
         Ok(Self { database, connection })
     }

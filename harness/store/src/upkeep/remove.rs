@@ -8,13 +8,14 @@ use super::{
 use crate::{
     Owner, StoreError,
     error::SqlError,
+    read::decode,
     sql::{Connection, query},
     write::{
         history::{self, HistoryStatements, Known},
         night::night_states,
     },
 };
-use muster_core::case::SessionId;
+use muster_core::{case::SessionId, result::About};
 use muster_text::time::{Date, Timestamp};
 use sqlx::{AssertSqlSafe, Error};
 use std::{collections::BTreeSet, time::Duration};
@@ -180,10 +181,34 @@ async fn remove_figures(connection: &mut Connection, system: &str, night: i64, c
                 .bind(night)
                 .execute(connection)
                 .await?;
+            describe_again(connection, metric, night).await?;
             changed.insert((metric, night));
         }
     }
     HistoryStatements::new(connection.dialect()).nights_again(connection, &changed).await
+}
+
+/// A metric is what its last measured run says of it. Runs of later nights have said it already.
+async fn describe_again(connection: &mut Connection, metric: i64, night: i64) -> Result<(), Error> {
+    let runs = query(
+        r#"SELECT s.unit, s.direction, s.variable, c.about, a.outcome, a.reason FROM metric m
+        JOIN run_figure r ON r.metric = m.id AND r.night = (SELECT max(night) FROM run_figure WHERE metric = m.id)
+        JOIN "case" c ON c.id = r."case" JOIN attempt a ON a."case" = c.id AND a.restored_from IS NULL
+        JOIN measurement s ON s.attempt = a.id AND s.variable = m.variable AND coalesce(s.key, '') = m.key
+        WHERE m.id = $1 AND r.night <= $2 ORDER BY a.id DESC, s.position"#,
+    );
+    for row in runs.bind(metric).bind(night).fetch_all(connection).await? {
+        if !decode::outcome(&row)?.is_measured() {
+            continue;
+        }
+        let (about, variable): (About, String) = (decode::json(&row, "about")?, row.try_get("variable")?);
+        let update =
+            query("UPDATE metric SET unit = $2, direction = $3, min_effect = $4, step_limit = $5, is_ignored = $6 WHERE id = $1");
+        let update = update.bind(metric).bind(row.try_get::<String>("unit")?).bind(row.try_get::<Option<String>>("direction")?);
+        let update = update.bind(about.night.min_effect).bind(about.night.limit).bind(about.night.ignore.contains(&variable));
+        return update.execute(connection).await.map(drop);
+    }
+    Ok(())
 }
 
 /// The plan of a night and its state are those of the sessions that are there. A night without sessions was none.

@@ -3,7 +3,7 @@
 use super::{Upkeep, ended, rebuild::summaries};
 use crate::{
     Reader, StoreError,
-    alias::Aliases,
+    alias::{Aliases, Names},
     read::decode,
     sql::{Connection, Row, query},
     write::history::Known,
@@ -11,7 +11,7 @@ use crate::{
 use muster_core::case::CaseName;
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Error};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// So many subjects or nights are in one statement.
 const AT_ONCE: usize = 500;
@@ -34,6 +34,12 @@ impl Reader {
         };
         self.all("aliases", || query("SELECT * FROM alias ORDER BY old_name"), alias).await
     }
+
+    /// The names of cases in history: those after their aliases.
+    pub async fn names(&self) -> Result<Names, StoreError> {
+        let aliases = self.aliases().await?.into_iter().map(|alias| (alias.old, alias.new));
+        Ok(Names(Aliases::of(aliases.collect())))
+    }
 }
 
 impl Upkeep {
@@ -53,6 +59,7 @@ impl Upkeep {
                 why: format!("cannot become `{new}`, which is another name of it"),
             });
         }
+        self.meet_in_no_session(&aliases, (old, new)).await?;
         let alone = Aliases::of(vec![(old.to_owned(), new.to_owned())]);
         let renamed = subjects.iter().filter(|name| alone.canonical(name) != **name).count();
         if renamed == 0 {
@@ -85,6 +92,39 @@ impl Upkeep {
         };
         done.await.map_err(|cause| self.unwritten(cause))?;
         Ok(new)
+    }
+
+    /// Two cases that ran in one session are not one.
+    async fn meet_in_no_session(&mut self, aliases: &Aliases, (old, new): (&str, &str)) -> Result<(), StoreError> {
+        let with = aliases.and(old, new);
+        let mut merged: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for display in self.names(r#"SELECT DISTINCT display FROM "case""#).await? {
+            merged.entry(with.canonical(&display)).or_default().insert(aliases.canonical(&display));
+        }
+        merged.retain(|_, names| names.len() > 1);
+        if merged.is_empty() {
+            return Ok(());
+        }
+        let cases = query(
+            r#"SELECT DISTINCT s.id, c.system, c.partition, c.environ, c.display FROM "case" c JOIN session s ON s.number = c.session"#,
+        );
+        // Of each session and name that there would be, the name that there is.
+        let mut named: HashMap<[String; 5], String> = HashMap::new();
+        let mut met = None;
+        let each = |row: &Row| {
+            let display: String = row.try_get(4)?;
+            let (before, after) = (aliases.canonical(&display), with.canonical(&display));
+            if !merged.contains_key(&after) {
+                return Ok(());
+            }
+            let key = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, after];
+            if let Some(other) = named.insert(key.clone(), before.clone()).filter(|other| *other != before) {
+                met.get_or_insert(format!("cannot become `{new}`: session {} has both `{other}` and `{before}`", key[0]));
+            }
+            Ok(())
+        };
+        cases.for_each(&mut self.connection, each).await.map_err(|cause| self.unread("cases", cause))?;
+        met.map_or(Ok(()), |why| Err(StoreError::Alias { old: old.to_owned(), why }))
     }
 
     async fn aliases(&mut self) -> Result<Aliases, StoreError> {

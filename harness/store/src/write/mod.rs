@@ -36,6 +36,7 @@ use muster_core::{
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
+pub use outage::left_behind;
 use std::{sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -289,13 +290,14 @@ impl Store {
 }
 
 /// Writes what processes of this machine that are gone have kept for a database, while its server was away or its file was locked.
-pub async fn recover(database: &Location) -> Result<(), StoreError> {
+/// Returns what the user should know of it.
+pub async fn recover(database: &Location) -> Result<Vec<String>, StoreError> {
     if !outage::may_have_left(database) {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let store = Store::open(database).await?;
-    store.notes().iter().for_each(|note| tracing::warn!("{note}"));
-    store.close().await
+    store.close().await?;
+    Ok(store.notes().to_vec())
 }
 
 /// No row is another owner's.

@@ -6,7 +6,12 @@ use crate::{
     terminal::Terminal,
     wiring::asked::Asked,
 };
-use muster_core::{query::spec::Selection, result::Outcome};
+use anyhow::bail;
+use muster_core::{
+    job::{status::Disruption, workload::Clock},
+    query::spec::Selection,
+    result::{Failure, Fault, Invalid, Outcome},
+};
 use muster_host::{clock, owner};
 use muster_report::{
     Results,
@@ -14,6 +19,7 @@ use muster_report::{
 };
 use muster_session::runtime;
 use muster_store::{Selected, SessionRow};
+use muster_text::{decode::Words as _, diagnostic::did_you_mean};
 use std::collections::BTreeSet;
 
 /// So many sessions are looked through at once for their cases.
@@ -23,7 +29,8 @@ const CHUNK: usize = 100;
 const CASES: u32 = 2_000;
 
 pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
+    args.outcome.iter().try_for_each(|outcome| is_known(outcome))?;
+    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(cli, &args.filters)?);
     list_some(cli, &selection, (args.limit, &args.outcome), args.format, terminal)
 }
 
@@ -45,7 +52,7 @@ fn list_some(
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         // One more than asked for: whether the list is cut.
         let rows = selected(cli, &asked, selection, (limit.saturating_add(1), outcomes), terminal).await?;
         if rows.is_empty() {
@@ -107,7 +114,7 @@ pub(super) fn rows(
     only: (u32, &[String]),
     terminal: Terminal,
 ) -> anyhow::Result<Vec<SessionRow>> {
-    runtime::build()?.block_on(async { selected(cli, &Asked::open(cli).await?, selection, only, terminal).await })
+    runtime::build()?.block_on(async { selected(cli, &Asked::open(cli, terminal).await?, selection, only, terminal).await })
 }
 
 async fn selected(
@@ -149,6 +156,28 @@ async fn chosen(asked: &Asked, selection: &Selection, (limit, outcomes): (u32, &
     Ok(chosen)
 }
 
+/// Checks that an outcome may be called so.
+fn is_known(wanted: &str) -> anyhow::Result<()> {
+    // Which rules stop cases is not known.
+    let of_rule = Outcome::Stopped(String::new());
+    let outcomes: Vec<Outcome> = [Outcome::Pass, Outcome::Skip, Outcome::Xfail, Outcome::Xpass, Outcome::Abort]
+        .into_iter()
+        .chain(Failure::WORDS.iter().map(|(_, word)| Outcome::Fail(*word)))
+        .chain(Invalid::WORDS.iter().map(|(_, word)| Outcome::Invalid(*word)))
+        .chain(Clock::WORDS.iter().map(|(_, word)| Outcome::Timeout(*word)))
+        .chain(Disruption::WORDS.iter().map(|(_, word)| Outcome::Disrupted(*word)))
+        .chain(Fault::WORDS.iter().map(|(_, word)| Outcome::Error(*word)))
+        .collect();
+    let words: BTreeSet<&str> = outcomes.iter().chain([&of_rule]).map(|outcome| outcome.row().word).chain(["failed"]).collect();
+    let whole: Vec<String> = outcomes.iter().map(ToString::to_string).collect();
+    if words.contains(wanted) || whole.iter().any(|outcome| outcome == wanted) || wanted.starts_with("stopped{") {
+        return Ok(());
+    }
+    let near = did_you_mean(wanted, words.iter().copied().chain(whole.iter().map(String::as_str)));
+    let near = near.unwrap_or_else(|| format!("there are {}", words.into_iter().collect::<Vec<_>>().join(", ")));
+    bail!("no outcome is called `{wanted}`: {near}")
+}
+
 /// Whether an outcome is one of these: a word, a word with its detail, or `failed`.
 fn has_outcome(outcome: Option<&Outcome>, wanted: &[String]) -> bool {
     let is = |outcome: &Outcome, wanted: &String| {
@@ -174,5 +203,18 @@ mod tests {
         let sizes = |rows: &[SessionRow]| parts(rows).iter().map(|part| part.len()).collect::<Vec<_>>();
         assert_eq!(sizes(&rows), [3, 1, 1, 1, 1]);
         assert!(sizes(&[]).is_empty());
+    }
+
+    #[test]
+    fn an_outcome_that_there_is_not_is_refused_with_the_nearest() {
+        for known in ["fail", "failed", "fail{sanity}", "timeout{pending}", "stopped", "stopped{too long}", "xpass"] {
+            assert!(is_known(known).is_ok(), "{known}");
+        }
+        let why = ["fial", "fail{sanitiy}", "nothing"].map(|wanted| is_known(wanted).unwrap_err().to_string());
+        insta::assert_snapshot!(why.join("\n"), @"
+        no outcome is called `fial`: did you mean `fail`?
+        no outcome is called `fail{sanitiy}`: did you mean `fail{sanity}`?
+        no outcome is called `nothing`: there are abort, disrupted, error, fail, failed, invalid, pass, skip, stopped, timeout, xfail, xpass
+        ");
     }
 }

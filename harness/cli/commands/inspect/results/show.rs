@@ -7,6 +7,7 @@ use crate::{
     terminal::Terminal,
     wiring::{asked::Asked, database},
 };
+use anyhow::anyhow;
 use muster_core::{
     case::matcher::Matcher,
     decisions::attempts::Attempts,
@@ -15,24 +16,28 @@ use muster_core::{
 use muster_host::{clock, owner};
 use muster_report::{Results, json, results, statistics};
 use muster_session::runtime;
-use muster_store::SessionRow;
+use muster_store::{SessionRow, StoreError};
 use std::ffi::OsString;
 
 pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases) = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         let reader = &asked.reader;
         let (mut row, matcher) = match database::session_named(reader, what).await {
             Ok(row) => (row, None),
             Err(error) => {
                 let matcher = Matcher::parse(what, true).map_err(anyhow::Error::msg)?;
-                (newest_with(&asked, &matcher).await?.ok_or(error)?, Some(matcher))
+                match newest_with(&asked, &matcher).await? {
+                    Some(row) => (row, Some(matcher)),
+                    None => return Err(of_neither(&asked, error, matcher).await),
+                }
             }
         };
         resolve_states(cli, reader, std::slice::from_mut(&mut row), terminal).await?;
         let mut cases = reader.results(&row.session.id).await?;
         if let Some(matcher) = matcher {
-            cases.retain(|case| matcher.matches(&case.name));
+            let (names, filters) = (reader.names().await?, alone(matcher));
+            cases.retain(|case| names.are_admitted(&filters, &case.name, &[]));
             row.session.num_cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         }
         anyhow::Ok((row, cases))
@@ -63,9 +68,22 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
 /// So many sessions are looked through at once.
 const CHUNK: usize = 100;
 
+fn alone(matcher: Matcher) -> Filters {
+    Filters { cases: vec![matcher], ..Filters::default() }
+}
+
+/// What begins no session is no case either: the nearest names help.
+async fn of_neither(asked: &Asked, error: anyhow::Error, matcher: Matcher) -> anyhow::Error {
+    let is_no_session = matches!(error.downcast_ref(), Some(StoreError::NoSession { .. }));
+    match asked.are_known(&alone(matcher)).await {
+        Err(no_case) if is_no_session => anyhow!("{error}, and {no_case}"),
+        Ok(()) | Err(_) => error,
+    }
+}
+
 /// The newest session with a case of this name.
 async fn newest_with(asked: &Asked, matcher: &Matcher) -> anyhow::Result<Option<SessionRow>> {
-    let filters = Filters { checks: vec![matcher.clone()], ..Filters::default() };
+    let filters = alone(matcher.clone());
     for part in asked.sessions_or_none(&Selection::default(), u32::MAX).await?.chunks(CHUNK) {
         let newest = asked.reader.cases(part, &filters).await?.iter().map(|case| case.session).min();
         if let Some(one) = newest.and_then(|place| part.get(place)) {

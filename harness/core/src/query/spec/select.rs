@@ -66,6 +66,8 @@ pub struct Filters {
     pub partitions: Vec<Filter>,
     pub tags: Vec<Filter>,
     pub checks: Vec<Matcher>,
+    /// The cases that a command is about: names that narrow `checks`, and are narrowed by them.
+    pub cases: Vec<Matcher>,
 }
 
 /// A whole word, or a regex that begins with `~`.
@@ -134,6 +136,9 @@ impl Selection {
         }
         if let Ok(day) = Date::parse(term) {
             return self.set_when(When::Nights { first: day, last: day }, term);
+        }
+        if let Some(why) = misread(term) {
+            return Err(SpecError(why));
         }
         let is_id = !term.is_empty() && term.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
         if !is_id {
@@ -209,16 +214,17 @@ impl fmt::Display for Selection {
 
 impl Filters {
     pub fn is_empty(&self) -> bool {
-        let Self { systems, partitions, tags, checks } = self;
-        systems.is_empty() && partitions.is_empty() && tags.is_empty() && checks.is_empty()
+        let Self { systems, partitions, tags, checks, cases } = self;
+        systems.is_empty() && partitions.is_empty() && tags.is_empty() && checks.is_empty() && cases.is_empty()
     }
 
     fn extend(&mut self, other: &Self) {
-        let Self { systems, partitions, tags, checks } = other;
+        let Self { systems, partitions, tags, checks, cases } = other;
         self.systems.extend(systems.iter().cloned());
         self.partitions.extend(partitions.iter().cloned());
         self.tags.extend(tags.iter().cloned());
         self.checks.extend(checks.iter().cloned());
+        self.cases.extend(cases.iter().cloned());
     }
 
     /// Whether a case with these tags is meant.
@@ -226,11 +232,13 @@ impl Filters {
         let any = |filters: &[Filter], texts: &[&str]| {
             filters.is_empty() || filters.iter().any(|filter| texts.iter().any(|text| filter.admits(text)))
         };
+        let is_named = |names: &[Matcher]| names.is_empty() || names.iter().any(|one| one.matches(name));
         let tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         any(&self.systems, &[&name.system, &name.system_partition()])
             && any(&self.partitions, &[&name.partition, &name.system_partition()])
             && any(&self.tags, &tags)
-            && (self.checks.is_empty() || self.checks.iter().any(|check| check.matches(name)))
+            && is_named(&self.checks)
+            && is_named(&self.cases)
     }
 }
 
@@ -265,6 +273,17 @@ impl Filter {
     }
 }
 
+/// Why what may be the beginning of an id was meant to be a night or a period.
+fn misread(term: &str) -> Option<String> {
+    if term.starts_with("now") && !term[3..].starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_') {
+        let from = if term == "now" { "now-1d" } else { term };
+        return Some(format!("`{term}` is a moment: a period is `{from}:now`"));
+    }
+    let has_digits = |part: &str| part.bytes().all(|one| one.is_ascii_digit());
+    let is_like_a_day = term.split('-').map(str::len).eq([4, 2, 2]) && term.split('-').all(has_digits);
+    is_like_a_day.then(|| format!("`{term}` is not a day of the calendar"))
+}
+
 fn night(text: &str) -> Result<Date, SpecError> {
     Date::parse(text)
         .map_err(|_| SpecError(format!("`{}` is not a night: write the date of its evening, as in 2026-11-24", text.trim())))
@@ -278,7 +297,7 @@ mod tests {
         match Selection::parse(text) {
             Err(error) => format!("error: {error}"),
             Ok(selection) => {
-                let Filters { systems, partitions, tags, checks } = &selection.filters;
+                let Filters { systems, partitions, tags, checks, cases: _ } = &selection.filters;
                 let words = |filters: &[Filter]| filters.iter().map(|filter| filter.text.clone()).collect::<Vec<_>>().join("|");
                 let checks: Vec<String> = checks.iter().map(ToString::to_string).collect();
                 let when = match &selection.when {
@@ -338,6 +357,9 @@ mod tests {
             "now:yesterday",
             "now?num_failures >",
             "latest?x = 1",
+            "2026-13-01",
+            "now-1w",
+            "now",
         ];
         let lines: Vec<String> = texts.iter().map(|text| read(text)).collect();
         insta::assert_snapshot!(lines.join("\n"));
@@ -370,5 +392,14 @@ mod tests {
         for (text, is_meant) in rows {
             assert_eq!(admits(text), is_meant, "{text}");
         }
+    }
+
+    #[test]
+    fn the_cases_of_a_command_and_other_filters_narrow_each_other() {
+        let name = |display: &str| CaseName { display: display.into(), ..CaseName::default() };
+        let matcher = |text: &str| Matcher::parse(text, false).expect("a regex");
+        let filters = Filters { cases: vec![matcher("copy")], checks: vec![matcher("mib=8")], ..Filters::default() };
+        let admitted = ["copy %mib=8", "copy %mib=16", "scale %mib=8"].map(|display| filters.admit(&name(display), &[]));
+        assert_eq!(admitted, [true, false, false]);
     }
 }

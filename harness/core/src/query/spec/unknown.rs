@@ -22,7 +22,7 @@ impl Filters {
         is_known(self.systems.iter().filter(is_short), "system", &names(|name| &name.system))?;
         is_known(&self.tags, "tag", &tags)?;
         is_known(self.partitions.iter().filter(is_short), "partition", &names(|name| &name.partition))?;
-        for check in self.checks.iter().filter(|check| !check.is_negated()) {
+        for check in self.checks.iter().chain(&self.cases).filter(|check| !check.is_negated()) {
             if !stored.iter().any(|(name, _)| check.matches(name)) {
                 let known = [names(|name| &name.check), names(|name| &name.display)];
                 let word = check.to_string();

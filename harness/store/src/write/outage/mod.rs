@@ -16,6 +16,7 @@ mod spools;
 mod tests;
 
 pub(super) use line::Line;
+pub use spools::left_behind;
 pub(super) use spools::may_have_left;
 
 use crate::{

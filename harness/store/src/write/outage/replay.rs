@@ -25,12 +25,12 @@ impl Writer {
             let path = left.path().to_owned();
             let adopted = self.adopt_one(left).await;
             self.sessions.clear();
-            notes.push(match adopted {
+            notes.extend(match adopted {
                 Ok(note) => note,
                 Err(error) if error.is_away() => return Err(error),
                 // It keeps nobody from working.
                 Err(error) => {
-                    format!("the spool {} of a process that is gone is not written, and stays: {error}", path.display())
+                    Some(format!("the spool {} of a process that is gone is not written, and stays: {error}", path.display()))
                 }
             });
         }
@@ -38,16 +38,16 @@ impl Writer {
     }
 
     /// A spool stays as it is if one of its sessions is not here: two servers may have one name, and a database may be an older copy.
-    async fn adopt_one(&mut self, left: Spool) -> Result<String, SqlError> {
+    async fn adopt_one(&mut self, left: Spool) -> Result<Option<String>, SqlError> {
         let path = left.path().to_owned();
         let messages = left.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?.messages;
         for session in messages.iter().filter_map(Message::of_session).collect::<BTreeSet<_>>() {
             if self.number_of(session).await?.is_none() {
-                return Ok(format!(
+                return Ok(Some(format!(
                     "the spool {} stays: its session {session} is not in {}; if it was deleted there, remove the file",
                     path.display(),
                     self.database.display()
-                ));
+                )));
             }
         }
         let own = self.outage.as_mut().map(|outage| mem::replace(&mut outage.spool, left));
@@ -55,7 +55,12 @@ impl Writer {
         if let (Some(outage), Some(own)) = (&mut self.outage, own) {
             outage.spool = own;
         }
-        Ok(format!("{} messages of a process that is gone are written, from {}", replayed?, path.display()))
+        // A full disk leaves an empty one.
+        Ok(match replayed? {
+            0 => None,
+            1 => Some(format!("1 message of a process that is gone is written, from {}", path.display())),
+            count => Some(format!("{count} messages of a process that is gone are written, from {}", path.display())),
+        })
     }
 
     /// Writes all messages of the spool, and empties it. Returns how many.

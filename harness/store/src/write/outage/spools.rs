@@ -52,6 +52,13 @@ impl Spools {
     }
 }
 
+/// What processes of this machine that are gone have left for a database: how many messages, and in which files.
+pub fn left_behind(database: &Location) -> Vec<(PathBuf, usize)> {
+    let spools = Spools::of(database).map(|spools| spools.abandoned()).unwrap_or_default();
+    let count = |spool: &Spool| spool.read().map_or(0, |contents| contents.messages.len());
+    spools.iter().map(|spool| (spool.path().to_owned(), count(spool))).collect()
+}
+
 /// Whether processes of this machine that are gone may have left something for a database. Of a server only a connection tells where.
 pub(in crate::write) fn may_have_left(database: &Location) -> bool {
     let is_server = database.as_file().is_none();

@@ -134,3 +134,18 @@ async fn a_session_that_must_end_waits_for_no_lock_and_the_next_writer_finds_wha
     assert_eq!(reader.results(&session.id).await.unwrap(), [result]);
     assert!(reader.session_of(&session.id, &|_| None).await.unwrap().unwrap().session.interrupted);
 }
+
+#[tokio::test]
+async fn an_empty_spool_that_a_full_disk_has_left_is_removed_without_a_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let (store, _) = impatient(&folder).await;
+    store.close().await.unwrap();
+    let mut left = Outage::within(&folder.path().join("spool"), store.database()).unwrap().spools.new_one();
+    left.append([]).unwrap();
+    let path = left.path().to_owned();
+    drop(left);
+    assert!(path.exists());
+    let (store, _) = impatient(&folder).await;
+    assert_eq!((store.notes(), path.exists()), (&[][..], false));
+    store.close().await.unwrap();
+}

@@ -1,5 +1,6 @@
 //! The history of figures over nights, and its upkeep.
 
 pub(crate) mod history;
+mod left;
 mod upkeep;
 mod verdict;

@@ -12,10 +12,10 @@ use muster_store::{Alias, Annotation, Going, Keep, Location, Reader, Store, Upke
 use muster_text::time::{Date, Timestamp};
 use std::time::Duration;
 
-const DAY: i64 = 86_400_000_000;
+pub(super) const DAY: i64 = 86_400_000_000;
 
 /// A session of a day, with one case that has a figure and a log.
-async fn add(store: &Store, id: &str, day: i64, has_ended: bool) -> SessionId {
+pub(super) async fn add(store: &Store, id: &str, day: i64, has_ended: bool) -> SessionId {
     let started = Timestamp(day * DAY);
     let night = NightRules::default().night_of(started);
     let session = Session { night: Some(night.date), ..session(id, started.0) };

@@ -15,7 +15,7 @@ use muster_report::{
 use muster_session::runtime;
 
 pub fn export(cli: &Cli, args: &ExportArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(&args.filters)?);
+    let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(cli, &args.filters)?);
     export_some(cli, &selection, args.format, terminal)
 }
 
@@ -26,14 +26,15 @@ pub fn export_json(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyh
 
 fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal: Terminal) -> anyhow::Result<u8> {
     runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         let mut sessions = asked.sessions(selection).await?;
         sessions.reverse();
+        let names = asked.reader.names().await?;
         let mut number = 0;
         for one in &sessions {
             // One session at a time: all of them may not fit into memory.
             let mut cases = asked.reader.results(&one.session.id).await?;
-            cases.retain(|case| selection.filters.admit(&case.name, &case.about.tags));
+            cases.retain(|case| names.are_admitted(&selection.filters, &case.name, &case.about.tags));
             if cases.is_empty() && !selection.filters.is_empty() {
                 continue;
             }

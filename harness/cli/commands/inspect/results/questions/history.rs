@@ -27,11 +27,11 @@ use std::collections::BTreeSet;
 const MOST: usize = 200;
 
 pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let mut filters = filters(&args.filters)?;
-    filters.checks.push(Matcher::parse(&args.case, false).map_err(anyhow::Error::msg)?);
+    let mut filters = filters(cli, &args.filters)?;
+    filters.cases.push(Matcher::parse(&args.case, false).map_err(anyhow::Error::msg)?);
     let selection = Selection::parse(args.period.as_deref().unwrap_or("now-365d:now"))?;
     let histories = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         let metrics = asked.reader.metrics(&filters).await?;
         if metrics.is_empty() {
             asked.are_known(&filters).await?;
@@ -71,7 +71,7 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
 fn of_variable(metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<Vec<KnownMetric>> {
     ensure!(
         !metrics.is_empty(),
-        "no stored case that matches `{}` has a figure: `muster results list` shows sessions, and `show` their cases",
+        "no stored case that matches `{}` and the other filters has a figure: `muster results list` shows sessions, and `show` their cases",
         args.case
     );
     let Some(variable) = &args.var else { return Ok(metrics) };

@@ -14,16 +14,28 @@ pub(super) use history::history;
 pub(super) use import::import;
 pub(super) use suggest::suggest;
 
-use crate::args::FilterArgs;
-use anyhow::ensure;
+use crate::args::{Cli, FilterArgs};
+use anyhow::{bail, ensure};
 use muster_core::{
     case::matcher::Matcher,
     query::spec::{Filter, Filters},
 };
 use muster_store::Selected;
 
-/// The filters of the flags.
-pub(super) fn filters(args: &FilterArgs) -> anyhow::Result<Filters> {
+/// The filters of the flags. A `--system` that is typed is one, too.
+pub(super) fn filters(cli: &Cli, args: &FilterArgs) -> anyhow::Result<Filters> {
+    let mut filters = typed(args)?;
+    let Some(system) = cli.files.system.as_deref().filter(|_| cli.files.is_system_typed) else { return Ok(filters) };
+    let (name, partition) = system.split_once(':').map_or((system, None), |(name, partition)| (name, Some(partition)));
+    if let Some(other) = args.of_system.iter().find(|other| *other != name) {
+        bail!("--system {system} and --on {other} choose different systems: write one of them");
+    }
+    filters.systems = vec![Filter::parse(name)?];
+    filters.partitions.extend(partition.map(Filter::parse).transpose()?);
+    Ok(filters)
+}
+
+fn typed(args: &FilterArgs) -> anyhow::Result<Filters> {
     let words = |texts: &[String]| texts.iter().map(|text| Filter::parse(text)).collect::<Result<Vec<_>, _>>();
     let checks = args.check.iter().map(|text| Matcher::parse(text, false).map_err(anyhow::Error::msg));
     Ok(Filters {
@@ -31,6 +43,7 @@ pub(super) fn filters(args: &FilterArgs) -> anyhow::Result<Filters> {
         partitions: words(&args.partition)?,
         tags: words(&args.tag)?,
         checks: checks.collect::<Result<_, _>>()?,
+        cases: Vec::new(),
     })
 }
 

@@ -29,13 +29,13 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     if let Some(path) = &args.write {
         may_write(path)?;
     }
-    let mut filters = filters(&args.filters)?;
+    let mut filters = filters(cli, &args.filters)?;
     for name in &args.cases {
-        filters.checks.push(Matcher::parse(name, false).map_err(anyhow::Error::msg)?);
+        filters.cases.push(Matcher::parse(name, false).map_err(anyhow::Error::msg)?);
     }
     let selection = Selection::parse(&args.period)?.and(&filters);
     let (set, parameters) = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli).await?;
+        let asked = Asked::open(cli, terminal).await?;
         let sessions = asked.sessions(&selection).await?;
         are_placed(&sessions)?;
         let mut set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
@@ -52,7 +52,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     let basis = Basis { period: selection.to_string(), lower: args.lower, upper: args.upper };
     let yaml = suggested::yaml(&suggestions, &basis);
     terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
-    ensure!(!yaml.is_empty(), "no variable has enough runs: choose a longer --period, or other percentiles (--lower, --upper)");
+    let most = suggestions.iter().map(|suggestion| suggestion.count).max().unwrap_or_default();
+    ensure!(!yaml.is_empty(), "no variable has enough runs: choose a longer --period{}", enough_for(most));
     match &args.write {
         None => terminal.print(&yaml),
         Some(path) => {
@@ -65,6 +66,14 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         }
     }
     Ok(0)
+}
+
+/// What would do with so many runs: a percentile needs 100 over itself.
+fn enough_for(runs: usize) -> String {
+    match 100_usize.div_ceil(runs.max(1)) {
+        lower @ ..50 => format!(", or `--lower {lower} --upper {} --min-runs {runs}`", 100 - lower),
+        _ => String::new(),
+    }
 }
 
 /// A file of suggestions may be written again, no other one.
@@ -104,4 +113,20 @@ fn suggestions(set: &FigureSet, parameters: &BTreeMap<String, Parameters>, setti
     let mut all: Vec<Suggestion> = set.series.values().filter_map(of_series).collect();
     all.sort_by(|a, b| a.metric.cmp(&b.metric));
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_percentiles_that_are_named_do() {
+        assert_eq!(enough_for(5), ", or `--lower 20 --upper 80 --min-runs 5`");
+        assert_eq!((enough_for(0), enough_for(2)), (String::new(), String::new()));
+        for runs in 3..40_usize {
+            let lower = u8::try_from(100_usize.div_ceil(runs)).unwrap();
+            let settings = SuggestSettings { lower, upper: 100 - lower, min_runs: runs };
+            assert!(suggested_reference(&vec![1.0; runs], None, settings).is_ok(), "{runs}");
+        }
+    }
 }

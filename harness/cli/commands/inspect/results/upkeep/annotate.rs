@@ -8,12 +8,14 @@ use crate::{
     wiring::database,
 };
 use anyhow::{bail, ensure};
-use muster_core::query::remarks::RemarkKind;
+use muster_core::query::{figures::Metric, remarks::RemarkKind, spec::Filters};
 use muster_host::{account, clock};
+use muster_judge::night::{Change, MetricName, Night, Scope};
 use muster_report::said::{self, Said};
 use muster_session::runtime;
-use muster_store::{Annotation, Reader};
+use muster_store::{Annotation, KnownMetric, Reader};
 use muster_text::time::Date;
+use std::collections::BTreeMap;
 
 pub fn annotate(cli: &Cli, args: &AnnotateArgs, terminal: Terminal) -> anyhow::Result<u8> {
     match (args.remove, args.from, &args.reason) {
@@ -54,9 +56,73 @@ fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: T
         link: args.link.clone(),
         created: clock::now(),
     };
+    let without_effect = without_effect(cli, &annotation)?;
     let number = with(cli, async |upkeep| Ok(upkeep.annotate(&annotation).await?))?;
     terminal.print(&format!("annotation {number}: {}\n", shown(&annotation)));
+    if let Some(why) = without_effect {
+        terminal.note(&format!("note: {why}"));
+    }
     Ok(0)
+}
+
+/// Why an annotation changes nothing so far, if it does not.
+fn without_effect(cli: &Cli, annotation: &Annotation) -> anyhow::Result<Option<String>> {
+    let kind = annotation.kind;
+    let until = annotation.until.unwrap_or(annotation.from);
+    match kind {
+        RemarkKind::Note | RemarkKind::Maintenance => Ok(None),
+        RemarkKind::Known => Ok((until < today())
+            .then(|| format!("known is for {} alone, and that is over: --until says for how long it holds", nights(annotation)))),
+        RemarkKind::Accept | RemarkKind::Dismiss => {
+            let database = Places::of(cli).database;
+            if !muster_store::exists(&database)? {
+                return Ok(None);
+            }
+            let is_touched =
+                runtime::build()?.block_on(async { touches_change(&Reader::open(database).await?, annotation).await })?;
+            Ok((!is_touched).then(|| {
+                format!(
+                    "it touches no change that was found so far: `{kind}` is about those that may have begun in the nights of --from \
+                     to --until, which `muster night` prints in brackets behind `since`"
+                )
+            }))
+        }
+    }
+}
+
+/// Whether a change that was found may have begun in the nights of an annotation.
+async fn touches_change(reader: &Reader, annotation: &Annotation) -> anyhow::Result<bool> {
+    let Annotation { name, system, partition, environ, variable, from, until, .. } = annotation;
+    let check = match name {
+        Some(name) => Some(reader.names().await?.of(name)),
+        None => None,
+    };
+    let (partition, environ, variable) = (partition.clone(), environ.clone(), variable.clone());
+    let scope = Scope { partition, environ, check, variable };
+    let (from, until) = (Night::of(*from), Night::of(until.unwrap_or(*from)));
+    let is_since = |change: &Change| change.since_interval.0 <= until && from <= change.since_interval.1;
+    let mut by_system: BTreeMap<String, Vec<KnownMetric>> = BTreeMap::new();
+    for known in reader.metrics(&Filters::default()).await? {
+        by_system.entry(known.metric.system.clone()).or_default().push(known);
+    }
+    for (of, metrics) in by_system.iter().filter(|(of, _)| system.as_ref().is_none_or(|system| system == *of)) {
+        let changes = reader.changes_before(of, Night(i32::MAX)).await?;
+        let mut meant = metrics.iter().filter(|known| scope.covers(&name_of(known)));
+        if meant.any(|known| changes.get(&known.id).is_some_and(|changes| changes.iter().any(is_since))) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn name_of(known: &KnownMetric) -> MetricName {
+    let Metric { case, partition, environ, variable, key, .. } = known.metric.clone();
+    MetricName { partition, environ, check: case.split(' ').next().unwrap_or_default().to_owned(), case, variable, key }
+}
+
+/// The date of this evening.
+fn today() -> Date {
+    Date::of_days(clock::now().0.div_euclid(86_400_000_000))
 }
 
 /// What an annotation is about, in the words that other commands print: `--system eidf:gpu`, `triad %size=2G @eidf:gpu+gnu`.
@@ -101,13 +167,16 @@ fn set(what: &str, known: &mut Option<String>, name: Option<&str>) -> anyhow::Re
 
 /// `maintenance for the nights of 2026-11-17 to 2026-11-18`
 fn shown(annotation: &Annotation) -> String {
+    format!("{} for {}", annotation.kind.as_str(), nights(annotation))
+}
+
+fn nights(annotation: &Annotation) -> String {
     let from = annotation.from;
-    let nights = match annotation.until {
+    match annotation.until {
         Some(until) if until == from => format!("the night of {until}"),
         Some(until) => format!("the nights of {from} to {until}"),
         None => format!("the nights from {from}"),
-    };
-    format!("{} for {nights}", annotation.kind.as_str())
+    }
 }
 
 fn unannotate(cli: &Cli, number: i64, terminal: Terminal) -> anyhow::Result<u8> {
