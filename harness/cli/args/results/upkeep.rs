@@ -120,7 +120,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// How many systems
-    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = 12, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub systems: usize,
     /// How many nights
     #[arg(long, value_name = "COUNT", default_value_t = 365, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=3_650))]

@@ -87,6 +87,7 @@ fn alive(rows: &[SessionRow], of: &Owner) -> Option<bool> {
 }
 
 pub fn prune(cli: &Cli, args: &PruneArgs, terminal: Terminal) -> anyhow::Result<u8> {
+    ensure!(!cli.files.is_system_typed, "prune looks at the sessions of every system: leave out --system");
     let PruneArgs { keep, keep_last, logs_older_than, dry_run } = *args;
     let keep = Keep { now: clock::now(), sessions: keep, last: keep_last, logs: logs_older_than };
     if dry_run {
