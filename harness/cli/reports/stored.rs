@@ -64,13 +64,19 @@ fn no_figure(selection: &Selection) -> anyhow::Error {
 }
 
 /// Whether the columns of `--performance-report=SPEC` exist, before anything runs. A column may be one of stored sessions alone.
-pub fn check(cli: &Cli, comparison: &Comparison, session: &Session, cases: &[TestCase]) -> anyhow::Result<()> {
+pub fn check(
+    cli: &Cli,
+    comparison: &Comparison,
+    session: &Session,
+    cases: &[TestCase],
+    terminal: Terminal,
+) -> anyhow::Result<()> {
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let parameters = cases.iter().flat_map(|case| &case.check.parameters).map(|parameter| parameter.name.to_string());
     let mut own: BTreeSet<String> = session.extras.iter().map(|(name, _)| name.clone()).chain(parameters).collect();
     if question.is_known(&own).is_err() {
-        let rhs = runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session).await });
+        let rhs = runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session, terminal).await });
         own.extend(rhs.unwrap_or_default().own_columns().iter().cloned());
     }
     Ok(question.is_known(&own)?)

@@ -90,7 +90,7 @@ fn within(
         return Ok(EXIT_USAGE);
     }
     if let Some(PerformanceReport::Compared(with)) = &cli.output.performance_report
-        && let Err(error) = stored::check(cli, with, &begun, &cases)
+        && let Err(error) = stored::check(cli, with, &begun, &cases, terminal)
     {
         terminal.error(&error);
         terminal.note("nothing was launched");
