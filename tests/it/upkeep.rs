@@ -185,8 +185,8 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     error: the argument '--remove <NUMBER>' cannot be used with '--reason <TEXT>'
     error: no alias in the results database [FOLDER]/state/muster/results.db is called `sped`
     error: the following required arguments were not provided:
-    error: no session begins with `20200101`
-    error: no session begins with `20200101`
+    error: no session begins with `20200101`: the night is `2020-01-01`
+    error: no session begins with `20200101`: the night is `2020-01-01`
     error: invalid value 'soon' for '--keep <AGE>': `soon` is not an age: write a number and its unit, as in 400d, 36h or 1d12h
     error: invalid value '60' for '--keep <AGE>': `60` has no unit: write 60d for days, 60h for hours, 60m for minutes or 60s for seconds
     error: no backup to notes.txt: a file is there that is no results database

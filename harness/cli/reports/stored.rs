@@ -127,10 +127,18 @@ async fn before(
     }
     let groups = stored(&asked, &selection, filters, question, Some(session)).await?;
     if groups.is_empty() {
-        asked.are_known(&selection.clone().and(filters).filters).await?;
+        asked.are_known(&on_one_system(&selection, filters).filters).await?;
         return Err(no_figure(&selection));
     }
     Ok(groups)
+}
+
+/// A selection with the filters of the run. The system that it names takes the place of that of the run.
+fn on_one_system(selection: &Selection, filters: &Filters) -> Selection {
+    let names_one = !selection.filters.systems.is_empty();
+    let filters = filters.clone();
+    let filters = if names_one { Filters { systems: Vec::new(), partitions: Vec::new(), ..filters } } else { filters };
+    selection.clone().and(&filters)
 }
 
 /// The figures of stored sessions, but for this one.
@@ -141,7 +149,7 @@ async fn stored(
     question: &Question,
     but: Option<&Session>,
 ) -> anyhow::Result<Groups> {
-    let selection = selection.clone().and(filters);
+    let selection = on_one_system(selection, filters);
     let mut groups = Groups::default();
     let mut sessions = asked.sessions(&selection).await?;
     sessions.reverse();

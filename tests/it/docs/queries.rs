@@ -16,6 +16,7 @@ fn every_question_of_the_page_has_an_answer() {
             sandbox.path("run-report-1.json"),
         )
         .expect("a report");
+        sandbox.write("checks/one.check.yaml", "name: one\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
         let command = line.replace("~/.reframe/reports/results.db", "run-report-1.json").replace("~/.reframe/reports/", "");
         let ended = sandbox.paste(&format!("export MUSTER_DB=r.db; {command}"), "");
         // The nights of the example lie in the past, and will lie in that of every week.

@@ -68,6 +68,9 @@ fn shared(mut answer: impl FnMut(&str) -> Reply + Send + 'static) -> (SharedStat
         "GET /apis/kubeflow.org/v2beta1" => {
             Reply::json(&json!({"resources": [{"name": "mpijobs", "kind": "MPIJob", "namespaced": true}]}))
         }
+        "GET /apis/jobset.x-k8s.io/v1alpha2" => {
+            Reply::json(&json!({"resources": [{"name": "jobsets", "kind": "JobSet", "namespaced": true}]}))
+        }
         line if line.contains("labelSelector=rfm-session") => Reply::list("1", &[]),
         line => answer(line),
     });
