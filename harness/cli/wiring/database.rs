@@ -34,6 +34,8 @@ pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader
     let database = Places::of(cli).database;
     let left = if muster_store::exists(&database)? { muster_store::left_behind(&database) } else { Vec::new() };
     if !left.is_empty() {
+        // An older database is not brought up to date by a question.
+        drop(Reader::open(database.clone()).await?);
         match muster_store::recover(&database).await {
             Ok(notes) => notes.iter().for_each(|note| terminal.note(&format!("note: {note}"))),
             Err(error) => terminal.note(&missed(&left, &settings::on_this_database(cli, "results migrate"), &error)),

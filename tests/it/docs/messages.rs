@@ -32,7 +32,7 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 51] = [
+const OTHERS: [&str; 50] = [
     "scontrol, sinfo or sbatch",
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
@@ -71,7 +71,6 @@ const OTHERS: [&str; 51] = [
     "s3 rm --recursive …",
     "aws ssm start-session… --target …",
     "look for the instances",
-    "look for what was launched",
     "ec2 delete-security-group --group-id …",
     "ec2 describe-security-groups --filters Name=group-name,Values=…",
     "ec2 delete-placement-group --group-name …",

@@ -21,7 +21,10 @@ use muster_core::{
     error::SchedulerError,
     job::scheduler::{Disposition, Job, JobStatus, Leftovers},
 };
-use muster_text::{shell, time::format_duration};
+use muster_text::{
+    shell,
+    time::{Timestamp, format_duration},
+};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -40,6 +43,7 @@ const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
     let (tracked, _watching) = region.watch(job)?;
     let handle = tracked.handle();
+    let was_never_there = handle.launched.is_none() && !region.attempts(job).is_doubtful;
     let cleanup = Cleanup { region, job, handle, tracked };
     let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
@@ -48,7 +52,9 @@ pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> 
         }
     };
     let cleaned = match cleaned {
-        Err(error) if CloudError::is_no_region(&error) => Ok(Leftovers { is_gone: true, ..Leftovers::default() }),
+        Err(error) if CloudError::is_no_region(&error) && was_never_there => {
+            Ok(Leftovers { is_gone: true, ..Leftovers::default() })
+        }
         cleaned => cleaned,
     };
     if how == Disposition::Delete && cleaned.as_ref().is_ok_and(|left| left.is_gone) {
@@ -92,7 +98,8 @@ impl Cleanup<'_> {
             let left = self.delete(objects_go).await?;
             return Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() });
         }
-        let until = self.region.now().plus(Duration::from_secs(self.handle.lifetime.keep));
+        let keep = Duration::from_secs(self.handle.lifetime.keep);
+        let until = self.region.now().plus(keep);
         let tag = ("rfm-expires", seconds(until).to_string());
         // Whatever is refused here, the others end.
         if let Err(error) = self.region.cloud.tag(&kept, (tag.0, &tag.1)).await {
@@ -102,10 +109,12 @@ impl Cleanup<'_> {
         if let Err(error) = objects::note_kept(self.region, &self.handle, &mark).await {
             tracing::warn!(%error, case = self.job.case, "it could not be noted that instances are kept: a sweep takes them for running ones");
         }
+        // Its timer began when its agent said how the script had ended.
+        let said = sight.members.iter().filter(|member| kept.contains(&member.id)).filter_map(|member| member.said.as_ref());
+        let until = said.map(|said| Timestamp::of_seconds(said.t).plus(keep)).min().unwrap_or(until);
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
         let sight = self.end(&is_kept).await?;
         let mut items = self.unended(&sight, &is_kept);
-        // With the list of addresses and the values of `pass_env`; its log may not have been read.
         if let Err(error) = objects::remove_orders(self.region, self.job, &self.handle).await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
             items.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
@@ -166,7 +175,7 @@ impl Cleanup<'_> {
         let started = Instant::now();
         let mut sight = self.next_sight().await?;
         if sight.instances.is_empty() && self.handle.launched.is_none() {
-            let within = self.may_be_listed_within().await?;
+            let within = self.may_be_listed_within().await;
             while sight.instances.is_empty() && started.elapsed() < within {
                 sleep(self.handle.poll_interval).await;
                 sight = self.next_sight().await?;
@@ -205,16 +214,16 @@ impl Cleanup<'_> {
 
     /// For how long EC2 may still list what was launched without an answer: by this process, or one that was killed then. Each puts the
     /// list of addresses into the bucket just before.
-    async fn may_be_listed_within(&self) -> Result<Duration, SchedulerError> {
+    async fn may_be_listed_within(&self) -> Duration {
         let attempts = self.region.attempts(self.job);
         if attempts.is_ours {
-            return Ok(if attempts.is_doubtful { LISTED_WITHIN } else { Duration::ZERO });
+            return if attempts.is_doubtful { LISTED_WITHIN } else { Duration::ZERO };
         }
         let list = format!("{}{}", self.handle.prefix, parcel::LIST);
-        let listed = self.region.cloud.objects(&self.handle.bucket.name, &list).await;
-        let listed = listed.map_err(|error| failure::of_running(error, "look for what was launched"))?;
+        // Without its bucket, the groups of a job can go all the same.
+        let Ok(listed) = self.region.cloud.objects(&self.handle.bucket.name, &list).await else { return LISTED_WITHIN };
         let asked = listed.iter().filter(|object| object.key == list).filter_map(|object| object.modified).max();
-        Ok(asked.map_or(Duration::ZERO, |asked| LISTED_WITHIN.saturating_sub(self.region.now().since(asked))))
+        asked.map_or(Duration::ZERO, |asked| LISTED_WITHIN.saturating_sub(self.region.now().since(asked)))
     }
 
     async fn terminate(&self, ids: &[String]) -> Result<(), SchedulerError> {

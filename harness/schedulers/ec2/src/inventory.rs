@@ -105,12 +105,16 @@ pub(crate) async fn look(region: &Region, spot: &Spot, stored: &[Job]) -> Result
     Ok(Inventory { found, absent, ..Inventory::default() })
 }
 
-/// A region that does not exist: nothing of the jobs that were to run there can be left.
-pub(crate) fn of_no_region(place: &Place, stored: &[Job]) -> Inventory {
+/// A region that does not exist: nothing of the jobs that were to run there can be left. `None`: something was launched there.
+pub(crate) fn of_no_region(place: &Place, stored: &[Job]) -> Option<Inventory> {
     let is_there = |job: &&Job| Handle::of(job).is_ok_and(|handle| handle.place == *place);
+    if stored.iter().filter(is_there).any(|job| Handle::of(job).is_ok_and(|handle| handle.launched.is_some())) {
+        return None;
+    }
     let region = &place.region;
     let note = format!("AWS has no region `{region}`, so that nothing was launched there ({})", regions::hint(region));
-    Inventory { absent: stored.iter().filter(is_there).map(Job::id).collect(), notes: vec![note], ..Inventory::default() }
+    let absent = stored.iter().filter(is_there).map(Job::id).collect();
+    Some(Inventory { absent, notes: vec![note], ..Inventory::default() })
 }
 
 async fn left(region: &Region, spot: &Spot) -> Result<BTreeMap<JobId, Left>, CloudError> {

@@ -1,6 +1,7 @@
 //! All that a job has in S3.
 
 use crate::{
+    agent::parcel,
     cloud::{Call, CloudError},
     plan::Handle,
     poll::Region,
@@ -18,12 +19,13 @@ pub(crate) async fn remove(region: &Region, job: &Job, handle: &Handle) -> Resul
     remove_if(region, job, handle, |_| true).await
 }
 
-/// Removes those that nobody needs any more when an instance is kept: all but its mark, and the log.
+/// Removes what may hold secrets when an instance is kept: the list of addresses, and the bundle with the values of `pass_env`. How its
+/// agents have ended, its files and its log may not have been read.
 ///
 /// # Errors
 /// Those of `remove`.
 pub(crate) async fn remove_orders(region: &Region, job: &Job, handle: &Handle) -> Result<(), CloudError> {
-    remove_if(region, job, handle, |name| name != KEPT && !name.contains("/log.")).await
+    remove_if(region, job, handle, |name| matches!(name, parcel::LIST | parcel::BUNDLE)).await
 }
 
 async fn remove_if(region: &Region, job: &Job, handle: &Handle, goes: fn(&str) -> bool) -> Result<(), CloudError> {

@@ -251,12 +251,13 @@ impl Scheduler for Ec2 {
                         all.found.extend(looked.found);
                         all.absent.extend(looked.absent);
                     }
-                    Err(error) if CloudError::is_no_region(&error) => {
-                        let none = inventory::of_no_region(&place, &scope.jobs);
-                        all.absent.extend(none.absent);
-                        all.notes.extend(none.notes);
-                    }
-                    Err(error) => all.blind.push(error),
+                    Err(error) => match inventory::of_no_region(&place, &scope.jobs) {
+                        Some(none) if CloudError::is_no_region(&error) => {
+                            all.absent.extend(none.absent);
+                            all.notes.extend(none.notes);
+                        }
+                        _ => all.blind.push(error),
+                    },
                 }
             }
             all.found.sort_by(|one, other| one.job.identifier.cmp(&other.job.identifier));

@@ -80,8 +80,21 @@ fn closing(line: &str, quote: char) -> usize {
     line.len()
 }
 
-/// The items of a list in brackets, without their quotes, and of the lists in it. `text` begins with its bracket.
+/// So many lines of a list are looked at.
+const LINES_OF_A_LIST: usize = 50;
+
+/// The items of a list in brackets, without their quotes, and of the lists in it. `text` begins with its bracket. A list that does not
+/// end, or goes on behind other words, is a part of a sentence and has none.
 fn items(text: &str) -> Vec<std::ops::Range<usize>> {
+    let end = text.match_indices('\n').nth(LINES_OF_A_LIST - 1).map_or(text.len(), |(end, _)| end);
+    let (found, length) = listed(&text[..end]);
+    let line = text.lines().next().unwrap_or_default();
+    let goes_on = line.trim_end().ends_with(['[', ',']);
+    if length.is_some_and(|length| length <= line.len() || goes_on) { found } else { Vec::new() }
+}
+
+/// The items, and where the list ends.
+fn listed(text: &str) -> (Vec<std::ops::Range<usize>>, Option<usize>) {
     let (mut found, mut depth, mut at) = (Vec::new(), 0_usize, 0);
     while let Some(letter) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -90,7 +103,7 @@ fn items(text: &str) -> Vec<std::ops::Range<usize>> {
                 depth += 1;
                 1
             }
-            ']' if depth <= 1 => break,
+            ']' if depth <= 1 => return (found, Some(at)),
             ']' => {
                 depth -= 1;
                 1
@@ -109,7 +122,7 @@ fn items(text: &str) -> Vec<std::ops::Range<usize>> {
         };
         at += length;
     }
-    found
+    (found, None)
 }
 
 fn compiled(pattern: &str) -> Option<Regex> {

@@ -37,7 +37,11 @@ pub fn masked(text: &str) -> Cow<'_, str> {
         let whole = &found[0];
         match whole.split_once(char::is_whitespace) {
             Some((scheme, _)) => format!("{scheme} {MASK}"),
-            None if is_port(whole) => whole.to_owned(),
+            // Behind an address with a port another one may follow.
+            None if is_port(whole) => match whole.rfind("://") {
+                Some(at @ 1..) if !is_port(&whole[at..]) => format!("{}://{MASK}@", &whole[..at]),
+                _ => whole.to_owned(),
+            },
             None if whole.starts_with("://") => format!("://{MASK}@"),
             None => MASK.to_owned(),
         }
@@ -94,7 +98,7 @@ fn values(text: &str, is_assigned: bool, mut found: impl FnMut(Range<usize>)) {
             let value = &text[..end];
             let least = if is_assigned { LEAST } else { LEAST_OF_A_SENTENCE };
             let is_word = ["none", "null", "true", "false"].contains(&value.to_ascii_lowercase().as_str());
-            if value.len() < least || is_word || value.parse::<f64>().is_ok() || value.starts_with("$(") {
+            if value.len() < least || is_word || is_quantity(value) || value.starts_with("$(") {
                 return;
             }
             0..end
@@ -103,6 +107,15 @@ fn values(text: &str, is_assigned: bool, mut found: impl FnMut(Range<usize>)) {
     if !is_harmless(&text[place.clone()]) {
         found(place);
     }
+}
+
+/// A number, perhaps with its unit: `12.3ms` of `time per output token`.
+fn is_quantity(value: &str) -> bool {
+    let value = value.trim_end_matches(['}', ']', ')']);
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let is_unit =
+        ["%", "ns", "us", "µs", "ms", "s", "min", "h", "/s", "tok/s", "tokens/s", "B", "kB", "KB", "MB", "GB", "MB/s", "GB/s"];
+    value.parse::<f64>().is_ok() || (is_unit.contains(&unit) && value[..value.len() - unit.len()].parse::<f64>().is_ok())
 }
 
 fn replaced<'a>(pattern: &LazyLock<Option<Regex>>, text: Cow<'a, str>, with: impl Fn(&Captures<'_>) -> String) -> Cow<'a, str> {
@@ -134,6 +147,8 @@ mod tests {
             ("https://ada:enigma99@git.example/x", "https://***@git.example/x"),
             ("https://ada:hunter2/secretA@h/x", "https://***@h/x"),
             ("https://ada:p@ss/word@h/x", "https://***@h/x"),
+            ("http://proxy:3128/,https://ada:hunter2secret@git.example/x", "http://proxy:3128/,https://***@git.example/x"),
+            ("\"token\": [\n  \"hunter2\"\n]\nnext", "\"token\": [\n  \"***\"\n]\nnext"),
             ("glpat-abcdefghij0123456789", "***"),
             ("pushing with ghp_abcdefghijklmnopqrstuvwxyz012345 now", "pushing with *** now"),
             ("eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJ", "***"),
@@ -156,6 +171,10 @@ mod tests {
             "nodes: a:b@c",
             "P: tokens_per_second: 120 tok/s (r:100)",
             "PWD=/home/ada",
+            "json error: unexpected token: [ at line 3\nkilled\nout of memory ]",
+            "time per output token: 12.34ms",
+            "time_to_first_token=35.2ms",
+            "{first_token: 12.345}",
             "docker://registry:5000/image@sha256:abc",
             "http://h:8080/x ada@h",
         ] {

@@ -1,7 +1,7 @@
 //! Secrets in the source text of files: where they are, so that a mistake can be shown without them.
 
 use super::{
-    closing, compiled, is_reference, is_secret_name, items,
+    LINES_OF_A_LIST, closing, compiled, is_reference, is_secret_name, listed,
     tree::{self, Tree},
 };
 use regex::Regex;
@@ -113,7 +113,14 @@ fn value(text: &str, name: Range<usize>, is_yaml: bool, places: &mut Vec<Range<u
     let (begin, end) = match line.chars().next() {
         Some('{') => return,
         Some('[') => {
-            let found = items(&text[start..]).into_iter().map(|item| start + item.start..start + item.end);
+            // One whose end is missing ends with its line, or with what is further in.
+            let depth = before.len() - before.trim_start().len();
+            let lines = text[start..].split_inclusive('\n').enumerate().take(LINES_OF_A_LIST);
+            let is_part = |(number, line): &(usize, &str)| {
+                *number == 0 || (is_yaml && (line.trim().is_empty() || line.len() - line.trim_start().len() > depth))
+            };
+            let length: usize = lines.take_while(is_part).map(|(_, line)| line.len()).sum();
+            let found = listed(&text[start..start + length]).0.into_iter().map(|item| start + item.start..start + item.end);
             places.extend(found.filter(|item| !is_reference(&text[item.clone()])));
             return;
         }
@@ -142,7 +149,7 @@ fn below(text: &str, from: usize, indent: usize, is_block: bool, places: &mut Ve
         let at = line.len() - line.trim_start().len();
         if !content.is_empty() {
             let is_key = KEY.as_ref().is_some_and(|key| key.is_match(line));
-            let is_item = at == indent && content.starts_with("- ");
+            let is_item = !is_block && at == indent && content.starts_with("- ");
             if (at <= indent && !is_item) || (is_key && !is_block) {
                 return;
             }
@@ -179,6 +186,8 @@ mod tests {
             ("api_key: hé llo # c", "api_key: ******* # c"),
             ("token: [one, two]", "token: [***, ***]"),
             ("token: [\n  hunter22,\n  n\n]", "token: [\n  ********,\n  *\n]"),
+            ("a:\n  token: [\n    hunter22,\n  b: 1\nc: 2", "a:\n  token: [\n    ********,\n  b: 1\nc: 2"),
+            ("- export token=[\n- echo a\n- echo b", "- export token=[\n- echo a\n- echo b"),
             (r#"token: "ab\"cdefgh" # c"#, r#"token: "**********" # c"#),
             ("api_key: 'it''sasecret'", "api_key: '************'"),
             ("a:\n  token:\n    hunter\n  n: 1", "a:\n  token:\n    ******\n  n: 1"),

@@ -100,9 +100,13 @@ ask() { # VARIABLE NAME
   return 1
 }
 learn() {
-  retry "$tries" token && retry "$tries" ask rank ami-launch-index && retry "$tries" ask instance instance-id &&
-    retry "$tries" ask ip local-ipv4 && retry "$tries" ask type instance-type &&
-    retry "$tries" ask zone placement/availability-zone
+  retry "$tries" token && retry "$tries" ask rank ami-launch-index && retry "$tries" ask instance instance-id || return 1
+  # One instance alone goes on without them: only reports have them, and an address of IPv4 may not exist.
+  often=$tries
+  [ "$nodes" -gt 1 ] || often=2
+  retry "$often" ask type instance-type
+  retry "$often" ask zone placement/availability-zone
+  retry "$often" ask ip local-ipv4 || [ "$nodes" -eq 1 ]
 }
 status() { # STATE EXIT
   # While the script runs, nobody waits for what was not sent: it may be lost with its instance.
@@ -197,7 +201,9 @@ gather() {
     is_kept "$file" || continue
     case $file in */*) mkdir -p "kept/${file%/*}" ;; esac
     if [ ! -f "work/$file" ] || ! { "$1" "work/$file" "kept/$file" || cp "work/$file" "kept/$file"; }; then
-      printf '%s\n' "$file" >>kept/rfm_missing
+      # A part of a file is none.
+      rm -f "kept/$file"
+      printf '%s\n' "$file" >>kept/rfm_missing || return 1
     fi
   done <list
   tar -czf outputs -C kept .
@@ -257,6 +263,8 @@ tar -xzf bundle -C work || finish failed 125
 mount_store() {
   set --
   for disk in "${RFM_SYS:-/sys}"/block/nvme*; do
+    # A path to a disk is not the disk.
+    case ${disk##*/} in nvme*c*n*) continue ;; esac
     case $(cat "$disk/device/model" 2>&1) in *'Instance Storage'*) set -- "$@" "/dev/${disk##*/}" ;; esac
   done
   if [ $# -eq 0 ]; then echo "the instance has no disks for $store" >>log && return 1; fi

@@ -64,13 +64,15 @@ pub(crate) fn bundle(script: &str, env: &[(String, String)], files: &[SentFile])
 
 /// The list of all addresses, which is written last before a launch.
 pub(crate) const LIST: &str = "boot";
+/// The script, the files that are sent with it, and the values of `pass_env`.
+pub(crate) const BUNDLE: &str = "bundle";
 
 /// What the script leaves, as a compressed archive.
 pub(crate) const OUTPUTS: &str = "outputs";
 
 /// Everything of a job in the bucket but the list itself. `keeps_files`: what the script leaves is sent.
 pub(crate) fn entries(instances: u32, keeps_files: bool) -> Vec<Entry> {
-    let for_all = ["bundle", "go", "stop"].map(|name| Entry { rank: None, method: Method::Get, name: name.to_owned() });
+    let for_all = [BUNDLE, "go", "stop"].map(|name| Entry { rank: None, method: Method::Get, name: name.to_owned() });
     let of_rank = |rank| {
         let segments = (0..SEGMENTS).map(|number| format!("log.{number:03}"));
         std::iter::once("status".to_owned()).chain(segments).map(move |name| Entry {

@@ -151,7 +151,7 @@ texts! {
     /// `USD`
     Currency, "a currency", "write its three letters: `USD`", "^[A-Z]{3}$", |text| text.len() == 3 && text.bytes().all(|b| b.is_ascii_uppercase());
     /// Where disks are mounted.
-    Folder, "a folder for disks", "write an absolute path: `/scratch`", "^/[A-Za-z0-9/_.=+@:,-]+$", |text| text.starts_with('/') && text.len() > 1 && is_plain_path(text);
+    Folder, "a folder for disks", "write an absolute path: `/scratch`", "^/[A-Za-z0-9/_.=+@:,-]+$", is_folder_for_disks;
     /// `https://host:port`
     Address, "an address", "write `https://HOST:PORT`", "^https?://.+", is_address;
 }
@@ -288,6 +288,14 @@ impl Decode for VolumeSize {
     }
 }
 
+/// Folders in which a running system has its files: disks over them would hide these.
+const OF_THE_SYSTEM: &[&str] = &["bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"];
+
+fn is_folder_for_disks(text: &str) -> bool {
+    let Some(below) = text.strip_prefix('/').filter(|_| is_plain_path(text)) else { return false };
+    !OF_THE_SYSTEM.contains(&below) && below.split('/').all(|part| !part.is_empty() && part != ".")
+}
+
 /// Tags of a site: what EC2 takes, and not what Muster sets itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Tags(pub Vec<(String, String)>);
@@ -325,5 +333,28 @@ impl Decode for Tags {
             { "type": "object", "additionalProperties": { "type": ["string", "number", "boolean", "null"] } },
             { "$ref": "#/$defs/placeholder" },
         ] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_mounted_over_no_folder_of_the_system() {
+        for (folder, is_one) in [
+            ("/scratch", true),
+            ("/mnt/local", true),
+            ("/var/scratch", true),
+            ("scratch", false),
+            ("/", false),
+            ("//", false),
+            ("/.", false),
+            ("/var", false),
+            ("/usr", false),
+            ("/a/../etc", false),
+        ] {
+            assert_eq!(is_folder_for_disks(folder), is_one, "{folder}");
+        }
     }
 }

@@ -49,8 +49,13 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
         region.track(&launched)?;
         return Ok(Launch::Launched(launched));
     }
-    if let Some(answer) = in_its_block(region, &handle).await.map_err(SchedulerError::with_nothing_created)? {
-        return Ok(answer);
+    match in_its_block(region, &handle).await {
+        Ok(None) => {}
+        Ok(Some(answer)) => return Ok(answer),
+        Err(error) => {
+            objects::forget_bundle(region, job).await;
+            return Err(error.with_nothing_created());
+        }
     }
     region.set_attempts(job, Attempts { is_ours: true, ..region.attempts(job) });
     let mut attempt = Attempt { region, job, handle, parcel: None, sent: false };
@@ -58,7 +63,7 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
     if let Ok(Launch::Launched(launched)) = &answer {
         region.track(launched)?;
     }
-    if !matches!(answer, Ok(Launch::NotNow { .. })) && attempt.parcel.is_some() {
+    if !matches!(answer, Ok(Launch::NotNow { .. })) {
         objects::forget_bundle(region, job).await;
     }
     answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })

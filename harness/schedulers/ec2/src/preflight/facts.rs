@@ -257,8 +257,8 @@ async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &
     // One that was given up may have been written.
     let key = key.to_owned();
     let deleted = match &put {
-        Some(Err(_)) => Some(Ok(())),
-        Some(Ok(())) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
+        Some(Err(CloudError::Refused { .. })) => Some(Ok(())),
+        Some(_) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
     };
     if matches!(deleted, Some(Ok(()))) && put.is_some() {
         written.is_gone(bucket, &key);

@@ -166,7 +166,7 @@ async fn a_launch_that_ec2_has_refused_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_case_whose_instance_is_kept_only_its_log_stays_in_the_bucket() {
+async fn of_a_case_whose_instance_is_kept_no_secret_stays_in_the_bucket_and_all_that_is_read_later() {
     let world = World::new();
     let job = world.launched(&job()).await;
     world.set(&job, "running", None);
@@ -179,7 +179,7 @@ async fn of_a_case_whose_instance_is_kept_only_its_log_stays_in_the_bucket() {
     assert_eq!((left.items.len(), left.look.len()), (0, 1));
     let names: Vec<String> = world.fake.state().objects.keys().map(|(_, key)| key.clone()).collect();
     let prefix = &Handle::of(&job).unwrap().prefix;
-    assert_eq!(names, ["0/log.000", "kept"].map(|name| format!("{prefix}{name}")));
+    assert_eq!(names, ["0/log.000", "0/outputs", "0/status", "go", "kept", "stop"].map(|name| format!("{prefix}{name}")));
     // Its log can still be read.
     assert_eq!(world.log(&job).await.0[0].1, b"x");
 }

@@ -81,7 +81,7 @@ impl Writer {
                 (next..is_done.len().min(next + REPLAYED)).find(|at| is_done[*at]).unwrap_or(is_done.len().min(next + REPLAYED));
             if end > next {
                 self.replay_some(next, &contents.messages[next..end]).await?;
-                self.note_written(end)?;
+                self.note_written(end);
             }
             next = if end > next { end } else { next + 1 };
         }
@@ -92,13 +92,13 @@ impl Writer {
         Ok(is_done.len())
     }
 
-    /// A replay that is interrupted goes on from here. A server says by itself what it has committed.
-    fn note_written(&mut self, count: usize) -> Result<(), SqlError> {
-        match &mut self.outage {
-            Some(outage) if self.database.as_file().is_some() => {
-                Ok(outage.spool.written(count as u64).map_err(sqlx::Error::Io)?)
-            }
-            _ => Ok(()),
+    /// A replay that is interrupted goes on from here. A server says by itself what it has committed. Without the note, which a full
+    /// disk does not take, messages are tried again, and found to be there.
+    fn note_written(&mut self, count: usize) {
+        if let Some(outage) = self.outage.as_mut().filter(|_| self.database.as_file().is_some())
+            && let Err(error) = outage.spool.written(count as u64)
+        {
+            tracing::debug!(%error, "what is replayed is not noted in the spool");
         }
     }
 

@@ -79,7 +79,10 @@ impl Spool {
             let file = OpenOptions::new().read(true).append(true).open(&path).ok()?;
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
             // Whoever had the lock before may have removed it meanwhile.
-            let size = fs::metadata(&path).ok()?.len();
+            fs::metadata(&path).ok()?;
+            // What a process has half written when it was killed would hide what follows.
+            let size = whole_records(&fs::read(&path).ok()?);
+            file.set_len(size).ok()?;
             Some(Self { path, file: Some(file), limit, size, messages: 0 })
         });
         abandoned.collect()
@@ -186,6 +189,17 @@ impl Spool {
     }
 }
 
+/// How many bytes the whole records have.
+fn whole_records(bytes: &[u8]) -> u64 {
+    let mut rest = bytes;
+    while let Some((length, after)) = rest.split_first_chunk::<4>()
+        && let Some(after) = after.get(u32::from_le_bytes(*length) as usize..)
+    {
+        rest = after;
+    }
+    (bytes.len() - rest.len()) as u64
+}
+
 /// The beginning of a file's name: which database, in letters that every file system takes.
 fn prefix(database: &str) -> String {
     // FNV-1a: the same in every version of this program.
@@ -227,8 +241,11 @@ mod tests {
         bytes.extend_from_slice(&[200, 0, 0, 0, 1, 2]);
         fs::write(&path, bytes).unwrap();
         let [left] = &mut Spool::abandoned(folder.path(), "ada@db:5432/muster", 1 << 20)[..] else { panic!("one file") };
+        // Nothing half written hides what is written now.
+        left.written(2).unwrap();
         let contents = left.read().unwrap();
         assert_eq!((names(&contents), &contents.tried[..]), (vec!["a".into(), "b".into(), "c".into()], &[tried][..]));
+        assert_eq!(contents.written, 2);
         left.clear().unwrap();
         assert!(!path.exists());
     }

@@ -124,7 +124,7 @@ fn the_metadata_service_is_asked_again_and_nothing_begins_without_its_answers() 
                 threads.spawn(move || play(shell, 1, part, 2));
             }
             threads.spawn(move || play(shell, 2, "ami-launch-index", 3));
-            threads.spawn(move || play(shell, 1, "local-ipv4", 99));
+            threads.spawn(move || play(shell, 1, "instance-id", 99));
             threads.spawn(move || play(shell, 2, "ami-launch-index", 99));
         }
     });

@@ -18,7 +18,9 @@ use reqsign_aws_v4::{Credential, RequestSigner};
 use reqsign_core::{Env, SignRequest};
 use sha2::{Digest, Sha256};
 use std::{
+    ffi::OsString,
     fmt::Write,
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 use tokio::time::sleep;
@@ -86,12 +88,19 @@ pub(super) struct Wire {
     place: Place,
     pub(super) http: Http,
     pub(super) credentials: Credentials,
+    /// Something has answered: the region is there.
+    has_answered: AtomicBool,
 }
 
 impl Wire {
     pub(super) fn new(place: &Place, environment: impl Env) -> Result<Self, String> {
         let http = Http::new()?;
-        Ok(Self { place: place.clone(), credentials: Credentials::new(http.clone(), environment), http })
+        Ok(Self {
+            place: place.clone(),
+            credentials: Credentials::new(http.clone(), environment),
+            http,
+            has_answered: AtomicBool::new(false),
+        })
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -149,7 +158,8 @@ impl Wire {
     async fn once(&self, ask: &Ask, credential: &Credential, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
         let (service, action) = (ask.service.name(), ask.action);
         let host = ask.address.split('/').nth(2).unwrap_or_default();
-        let unreached = |why: String| unreached(&self.place, (service, action), format!("{host}: {why}"));
+        let is_open = !self.has_answered.load(Ordering::Relaxed) && !has_proxy(&|name| std::env::var_os(name));
+        let unreached = |why: String| unreached(&self.place, is_open, (service, action), format!("{host}: {why}"));
         let mut request = Request::builder().method(ask.method.clone()).uri(&ask.address);
         for (name, value) in &ask.headers {
             request = request.header(*name, value);
@@ -160,6 +170,7 @@ impl Wire {
         self.sign(ask.service, &mut parts, credential, None).await?;
         let asked = Instant::now();
         let answer = self.http.send(Request::from_parts(parts, body), ask.limit()).await.map_err(unreached)?;
+        self.has_answered.store(true, Ordering::Relaxed);
         let status = answer.status();
         tracing::debug!(service, action, status = status.as_u16(), took = ?asked.elapsed(), "a call to Amazon");
         if is_fine(status) {
@@ -215,9 +226,14 @@ impl CloudError {
     }
 }
 
-/// No answer. Where a region is not known and its endpoint has no address, there is no such region.
-fn unreached(place: &Place, (service, action): (&'static str, &'static str), why: String) -> CloudError {
-    if place.endpoint_url.is_none() && has_no_address(&why) && !regions::is_known(&place.region) {
+/// With one, it may be the proxy that has no address.
+fn has_proxy(env: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].iter().any(|name| env(name).is_some_and(|proxy| !proxy.is_empty()))
+}
+
+/// No answer. Where a region is not known and its endpoint has no address, there is no such region, while that `is_open`.
+fn unreached(place: &Place, is_open: bool, (service, action): (&'static str, &'static str), why: String) -> CloudError {
+    if is_open && place.endpoint_url.is_none() && has_no_address(&why) && !regions::is_known(&place.region) {
         return CloudError::NoRegion(place.region.clone());
     }
     CloudError::Unreached { service, action: action.to_owned(), why }
@@ -272,16 +288,24 @@ mod tests {
         let lookup = |said: &str| format!("failed to lookup address information: {said}");
         let (none, silent) = (lookup("Name or service not known"), lookup("Temporary failure in name resolution"));
         let rows = [
-            ("eu-west-9", None, &none, true),
-            ("eu-west-9", None, &silent, false),
+            ("eu-west-9", None, true, &none, true),
+            ("eu-west-9", None, true, &silent, false),
+            // It has answered before, or there is a proxy.
+            ("eu-west-9", None, false, &none, false),
             // This machine has no network.
-            ("eu-west-1", None, &none, false),
-            ("eu-west-9", Some("http://ec2.test"), &none, false),
+            ("eu-west-1", None, true, &none, false),
+            ("eu-west-9", Some("http://ec2.test"), true, &none, false),
         ];
-        for (region, endpoint_url, why, is_none) in rows {
+        for (region, endpoint_url, is_open, why, is_none) in rows {
             let place = Place { region: region.to_owned(), endpoint_url: endpoint_url.map(str::to_owned) };
-            let error = unreached(&place, ("EC2", "DescribeImages"), why.clone());
+            let error = unreached(&place, is_open, ("EC2", "DescribeImages"), why.clone());
             assert_eq!(error == CloudError::NoRegion(region.to_owned()), is_none, "{region} {why}: {error}");
         }
+    }
+
+    #[test]
+    fn a_proxy_is_one_that_requests_would_take() {
+        assert!(has_proxy(&|name| (name == "https_proxy").then(|| "http://proxy:3128".into())));
+        assert!(!has_proxy(&|name| (name == "HTTPS_PROXY").then(OsString::new)));
     }
 }
