@@ -111,7 +111,7 @@ impl Cleanup<'_> {
         }
         // Its timer began when its agent said how the script had ended.
         let said = sight.members.iter().filter(|member| kept.contains(&member.id)).filter_map(|member| member.said.as_ref());
-        let until = said.map(|said| Timestamp::of_seconds(said.t).plus(keep)).min().unwrap_or(until);
+        let until = said.map(|said| Timestamp::of_seconds(said.t).plus(keep)).fold(until, Timestamp::min);
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
         let sight = self.end(&is_kept).await?;
         let mut items = self.unended(&sight, &is_kept);

@@ -103,7 +103,7 @@ learn() {
   retry "$tries" token && retry "$tries" ask rank ami-launch-index && retry "$tries" ask instance instance-id || return 1
   # One instance alone goes on without them: only reports have them, and an address of IPv4 may not exist.
   often=$tries
-  [ "$nodes" -gt 1 ] || often=2
+  [ "$nodes" -gt 1 ] || often=3
   retry "$often" ask type instance-type
   retry "$often" ask zone placement/availability-zone
   retry "$often" ask ip local-ipv4 || [ "$nodes" -eq 1 ]
