@@ -39,8 +39,10 @@ async fn two_cases_of_one_session_do_not_become_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
-    let session = session("both", 20_000 * DAY);
+    let night = NightRules::default().night_of(Timestamp(20_000 * DAY));
+    let session = Session { night: Some(night.date), ..session("both", 20_000 * DAY) };
     store.begin(&session, &owner(1)).await.unwrap();
+    store.plan(&session.id, &night, vec![name(1), name(2)]).await.unwrap();
     for number in [1, 2] {
         let result = CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(number, 1, Outcome::Pass) };
         store.finished(&session.id, &result).await.unwrap();
