@@ -68,7 +68,7 @@ pub(crate) fn an_interrupt_ends_all_instances() {
     let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "");
     let running = place.started(&[]);
     cloud.await_state("running", 1);
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    std::thread::sleep(std::time::Duration::from_secs(12));
     running.signal("INT");
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{}", ended.text);
