@@ -1,4 +1,5 @@
 //! The method on worlds with a known truth, in a few seconds: fewer worlds than its figures need. `tests/bench/night.sh` measures those.
+//! Longer than other files: the worlds and what is found in them stand together.
 
 use muster_core::rules::perf::Direction;
 use muster_judge::{

@@ -1,4 +1,4 @@
-//! All metrics of a system together.
+//! All metrics of a system together. Longer than other files: the steps of judging are methods of one type.
 //!
 //! The metrics with the most evidence are rejected step by step, as in the procedure of Benjamini and Hochberg: the `k` first, for
 //! the largest `k` for which the evidence of the `k`-th is at least A K / k. Over e-detectors this bounds the false discoveries for
