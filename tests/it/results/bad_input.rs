@@ -104,6 +104,10 @@ fn what_is_no_file_is_no_database_and_is_not_waited_for() {
     let import = sandbox.muster(&["results", "import", "pipe", "--db", "r.db"]);
     assert_eq!(import.code, Some(2), "{}", import.stderr);
     assert_snapshot!(text + &import.stderr);
+    // Nor is what lies beside one.
+    fs::rename(sandbox.path("pipe"), sandbox.path("r.db-journal")).expect("a pipe");
+    let list = sandbox.muster(&["results", "list", "--db", "r.db"]);
+    assert_eq!(list.stderr, "error: r.db-journal is a pipe: a results database is a file\n");
 }
 
 #[test]
