@@ -17,7 +17,7 @@ postgres_start() {
   server=$!
   trap 'kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; rm -rf "$scratch" "$postgres"' EXIT
   psql=("$programs/psql" -h "$postgres" -U admin -q -v ON_ERROR_STOP=1)
-  until "$programs/pg_isready" -q -h "$postgres"; do sleep 0.1; done
+  until "$programs/pg_isready" -q -h "$postgres"; do kill -0 "$server" || { cat "$postgres/log"; exit 1; }; sleep 0.1; done
   "${psql[@]}" -d postgres -c 'CREATE DATABASE muster'
   export MUSTER_DB="postgres://admin@/muster?host=$postgres&spool=$scratch/spool"
 }

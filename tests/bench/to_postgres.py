@@ -10,6 +10,8 @@ import sys
 def field(value):
     if value is None:
         return "\\N"
+    if isinstance(value, bytes):
+        return "\\\\x" + value.hex()
     text = str(value)
     for special, escape in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
         text = text.replace(special, escape)

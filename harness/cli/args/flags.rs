@@ -122,7 +122,7 @@ pub struct Files {
     /// Use this system, and only this partition
     #[arg(long, value_name = "SYS[:PART]", help_heading = "Files", global = true)]
     pub system: Option<String>,
-    /// It was typed: questions to stored results leave out other systems for no variable, mode or file.
+    /// Whether --system was typed. Only then it selects in stored results; a variable, a mode or a file does not.
     #[arg(skip)]
     pub is_system_typed: bool,
     /// Set a variable or a key [repeatable]

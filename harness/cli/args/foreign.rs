@@ -39,7 +39,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("--warn-as-error", "warnings of checks come with `--format json` of `muster check lint`"),
 ];
 
-/// How the last words of a command's help begin that examines the selected cases.
+/// What stands below the help of a command that examines the selected cases (`after_help` in `commands.rs`).
 const FILTERED: &str = "Filters stand before the command";
 
 /// The same mistake in our words, if the unknown option is one of ReFrame's; with a tip, if it is a filter of ours.

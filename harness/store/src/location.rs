@@ -158,9 +158,6 @@ pub fn state_folder() -> PathBuf {
 
 /// A URL, of a database or not, without passwords.
 pub fn masked(url: &str) -> String {
-    if is_keywords(url) {
-        return MASK.to_owned();
-    }
     let (mut text, mut done) = (String::with_capacity(url.len()), 0);
     for (start, end) in passwords(url) {
         text.push_str(&url[done..start]);

@@ -352,7 +352,7 @@ pub struct Leftovers {
     pub look: Vec<String>,
     /// The commands that remove what `Stop` kept.
     pub delete: Vec<String>,
-    /// What `Stop` kept goes by itself then, as people read it. Before that, only a sweep removes all of it.
+    /// When what `Stop` kept is removed by itself, as people read it. Until then only a sweep removes all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }

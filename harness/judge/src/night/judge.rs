@@ -350,7 +350,8 @@ impl<'a> Followed<'a> {
             (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));
         }
         if let Some(since) = self.gone_since {
-            (word, reason) = (Word::NotMeasured, Some(format!("its case measures others since {since}, and not this")));
+            (word, reason) =
+                (Word::NotMeasured, Some(format!("since {since} its case has measured other variables, but not this one")));
         }
         let is_counted = match word {
             Word::NotMeasured if !self.is_planned() => false,

@@ -121,10 +121,13 @@ pub(super) fn gone(metrics: &[Metric], night: Night, before: Night) -> Vec<(usiz
     let last = |metric: &Metric| nights_of(metric, night).max().filter(|last| *last < before);
     let missing: Vec<(usize, Night)> =
         metrics.iter().enumerate().filter_map(|(place, metric)| Some((place, last(metric)?))).collect();
+    if missing.is_empty() {
+        return Vec::new();
+    }
     let case = |metric: &Metric| [&metric.name.partition, &metric.name.environ, &metric.name.case].map(Clone::clone);
     let mut of_case: HashMap<_, BTreeSet<Night>> =
         missing.iter().map(|(place, _)| (case(&metrics[*place]), BTreeSet::new())).collect();
-    for metric in metrics.iter().filter(|_| !missing.is_empty()) {
+    for metric in metrics {
         if let Some(all) = of_case.get_mut(&case(metric)) {
             all.extend(nights_of(metric, night));
         }

@@ -19,10 +19,9 @@ pub fn explain(night: &SystemNight<'_>, place: usize, explanation: Option<&Expla
     let verdict = &night.verdicts.verdicts[place];
     let Some(explanation) = explanation else {
         let why = match verdict.changes.last().filter(|change| change.is_open()) {
-            Some(change) => format!(
-                "Of the values with which {} was found on {}, too few are still stored: their sessions were pruned",
-                change.id, change.id.opened
-            ),
+            Some(change) => {
+                format!("Too few of the values that showed {} are still stored: their sessions were pruned", change.id)
+            }
             None => {
                 format!("{} to compare: a verdict needs six, and ten to say what it would see", counted(verdict.nights, "value"))
             }

@@ -117,7 +117,9 @@ impl Cleanup<'_> {
         let mut items = self.unended(&sight, &is_kept);
         if let Err(error) = objects::remove_orders(self.region, self.job, &self.handle).await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
-            items.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
+            let (list, bundle) = (parcel::LIST, parcel::BUNDLE);
+            let command = format!("s3 rm --recursive {place} --exclude '*' --include {list} --include {bundle}");
+            items.push(self.line(&format!("what may hold secrets in {place}"), &error, &command));
         }
         let region = self.aws_region();
         let mut look: Vec<String> = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();

@@ -35,7 +35,8 @@ async fn remove_if(region: &Region, job: &Job, handle: &Handle, goes: fn(&str) -
         return Ok(());
     }
     let listed = region.cloud.objects(&handle.bucket.name, &handle.prefix).await?;
-    let keys: Vec<String> = listed.into_iter().map(|object| object.key).filter(|key| goes(&key[handle.prefix.len()..])).collect();
+    let keys: Vec<String> =
+        listed.into_iter().map(|object| object.key).filter(|key| key.strip_prefix(&*handle.prefix).is_some_and(goes)).collect();
     if keys.is_empty() { Ok(()) } else { region.cloud.delete(&handle.bucket.name, &keys).await }
 }
 

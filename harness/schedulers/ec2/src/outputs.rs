@@ -38,7 +38,7 @@ pub(crate) fn first_said(job: &Job, ending: &Ending, seen: Option<&JobStatus>) -
 /// Fetches what the script has left. Returns what is to be said of it: that some of it is missing.
 ///
 /// # Errors
-/// Nothing of it is there although the script has passed: what reads the files would judge none.
+/// The script has passed and no file came back: a check that reads them would find nothing to judge.
 pub(crate) async fn bring(region: &Arc<Region>, job: &Job, ending: &Ending) -> Result<Option<String>, SchedulerError> {
     let handle = Handle::of(job)?;
     if handle.keep_files.is_empty() {

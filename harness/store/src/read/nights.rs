@@ -248,7 +248,7 @@ impl Reader {
         Ok(cases.into_iter().map(|[partition, environ, name]| [partition, environ, aliases.canonical(&name)]).collect())
     }
 
-    pub(super) async fn new_names(&self) -> Result<Aliases, StoreError> {
+    pub(crate) async fn new_names(&self) -> Result<Aliases, StoreError> {
         let alias = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
         let aliases = self.all("aliases", || query("SELECT old_name, new_name FROM alias ORDER BY old_name"), alias).await?;
         Ok(Aliases::of(aliases))

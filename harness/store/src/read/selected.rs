@@ -46,7 +46,7 @@ fn selected(row: &Row) -> Result<Selected, sqlx::Error> {
 }
 
 impl Reader {
-    /// The sessions of a range, as it is `now`, the newest first. Ids that begin with one of its texts count, each once.
+    /// The sessions of a range, the newest first; `now` decides which night is the last. Ids that begin with one of its texts count, each once.
     ///
     /// # Errors
     /// [`StoreError::NoSession`] or [`StoreError::ManySessions`] for a text that begins none, or several.

@@ -120,8 +120,9 @@ impl Connection {
         let Self::Postgres(connection) = self else { return Ok(()) };
         connection.execute(REWRITE_LIMITS).await?;
         let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(format!("VACUUM FULL {table}")))).await;
-        connection.execute("RESET lock_timeout; RESET statement_timeout").await?;
-        done.map(drop)
+        let reset = connection.execute("RESET lock_timeout; RESET statement_timeout").await;
+        // Where both fail, the first says why.
+        done.and(reset).map(drop)
     }
 
     /// SQLite folds its journal into the file first.

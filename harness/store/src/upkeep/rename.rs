@@ -37,8 +37,7 @@ impl Reader {
 
     /// The names of cases in history: those after their aliases.
     pub async fn names(&self) -> Result<Names, StoreError> {
-        let aliases = self.aliases().await?.into_iter().map(|alias| (alias.old, alias.new));
-        Ok(Names(Aliases::of(aliases.collect())))
+        Ok(Names(self.new_names().await?))
     }
 }
 

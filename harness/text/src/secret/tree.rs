@@ -3,7 +3,7 @@
 use granit_parser::{Event, Parser, ScalarStyle, options};
 use std::ops::Range;
 
-/// Deeper ones are not read.
+/// Deeper ones are not read, as in `yaml`, which imports what this is for.
 const MAX_DEPTH: usize = 100;
 
 pub(super) enum Tree {
@@ -69,6 +69,9 @@ pub(super) fn read(text: &str) -> Vec<Tree> {
         if open.len() > MAX_DEPTH {
             break;
         }
+    }
+    while !open.is_empty() {
+        close(&mut open, &mut documents);
     }
     documents
 }

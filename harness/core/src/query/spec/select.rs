@@ -66,7 +66,7 @@ pub struct Filters {
     pub partitions: Vec<Filter>,
     pub tags: Vec<Filter>,
     pub checks: Vec<Matcher>,
-    /// The cases that a command is about: names that narrow `checks`, and are narrowed by them.
+    /// The cases that a command names. A case has to match one of these and one of `checks`; an empty list admits all.
     pub cases: Vec<Matcher>,
 }
 

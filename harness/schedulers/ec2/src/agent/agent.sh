@@ -83,7 +83,7 @@ fact() {
   [ "$(passed)" -lt "$renewed" ] || token
   printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact
 }
-# So often, and not begun again after `most` seconds: each of its requests may take long.
+# retry TRIES COMMAND: until it succeeds. No new try begins after `most` seconds, since each may take long.
 retry() {
   left=$1 by=$(($(passed) + most))
   shift
@@ -109,7 +109,7 @@ learn() {
   retry "$often" ask ip local-ipv4 || [ "$nodes" -eq 1 ]
 }
 status() { # STATE EXIT
-  # While the script runs, nobody waits for what was not sent: it may be lost with its instance.
+  # While the script runs, only what was sent counts: the rest may be lost with the instance.
   case $1 in booted | ready | running) length=$sent ;; *) length=$(size) ;; esac
   printf '{"v":1,"id":"%s","rank":%s,"instance":"%s","ip":"%s","type":"%s","zone":"%s","kernel":"%s","microcode":"%s","key":"%s","state":"%s","exit":%s,"started":%s,"ended":%s,"log_bytes":%s,"outputs":"%s","t":%s}\n' \
     "$id" "$rank" "$instance" "$ip" "$type" "$zone" "$kernel" "$microcode" "$key" "$1" "$2" "$started" "$ended" "$length" "$outputs" "$(now)" >status &&
@@ -201,7 +201,7 @@ gather() {
     is_kept "$file" || continue
     case $file in */*) mkdir -p "kept/${file%/*}" ;; esac
     if [ ! -f "work/$file" ] || ! { "$1" "work/$file" "kept/$file" || cp "work/$file" "kept/$file"; }; then
-      # A part of a file is none.
+      # Half a file must not look like a whole one.
       rm -f "kept/$file"
       printf '%s\n' "$file" >>kept/rfm_missing || return 1
     fi
@@ -414,7 +414,7 @@ fi
 # A second between what is there and what the script makes: not every `find` knows smaller times.
 if [ "$keeps_files" -eq 1 ]; then names >known && files >before && touch marker && sleep 1; fi
 started=$(now) began=$(passed)
-# With another clock it has begun at another time.
+# Where the clock was set, the time at which the script began moves with it.
 set_begin() {
   begin=$(($(now) - $(passed) + began))
   if [ $((begin - started)) -gt 5 ] || [ $((started - begin)) -gt 5 ]; then started=$begin; fi

@@ -3,7 +3,7 @@
 //! ```text
 //! mod      `ec2_config` of a check          options  `sched_options` of a partition
 //! values   ids, names and types of EC2, as they are written        data    what instances fetch before their script
-//! regions  those that there are
+//! regions  the regions of Amazon
 //! ```
 //! Every value is checked where it is written, when the file is read. A plan reads the same tables again, from values that are rendered.
 

@@ -289,7 +289,27 @@ impl Decode for VolumeSize {
 }
 
 /// Folders in which a running system has its files: disks over them would hide these.
-const OF_THE_SYSTEM: &[&str] = &["bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr", "var"];
+const OF_THE_SYSTEM: &[&str] = &[
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "lib",
+    "lib64",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "sys",
+    "usr",
+    "usr/bin",
+    "usr/lib",
+    "usr/lib64",
+    "usr/sbin",
+    "var",
+    "var/lib",
+    "var/lib/muster",
+];
 
 fn is_folder_for_disks(text: &str) -> bool {
     let Some(below) = text.strip_prefix('/').filter(|_| is_plain_path(text)) else { return false };
@@ -352,6 +372,8 @@ mod tests {
             ("/.", false),
             ("/var", false),
             ("/usr", false),
+            ("/usr/bin", false),
+            ("/var/lib/muster", false),
             ("/a/../etc", false),
         ] {
             assert_eq!(is_folder_for_disks(folder), is_one, "{folder}");

@@ -60,12 +60,12 @@ pub(crate) struct Said {
     pub kernel: String,
     #[serde(default)]
     pub microcode: String,
-    /// Seconds since the Unix epoch, by the clock of the instance.
+    /// Seconds since the Unix epoch: by the clock of the instance, and after `by_clock` by that of S3.
     pub started: Option<i64>,
     /// When the script has ended.
     #[serde(default)]
     pub ended: Option<i64>,
-    /// How long the log was then.
+    /// How long the log was then; while the script runs, how much of it was sent.
     #[serde(default)]
     pub log_bytes: u64,
     /// What has become of the files that the script has left.

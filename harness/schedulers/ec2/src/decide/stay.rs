@@ -19,13 +19,13 @@ fn has_failed(member: &Member) -> bool {
     }
 }
 
-/// The instances that are kept to be looked at: those of a script that has failed and, with any, the first. `keep`: for so many seconds;
+/// The instances that are kept to be looked at: if the script of the first has failed, the first and all others that have. `keep`: for so many seconds;
 /// `live`: those that have not ended.
 pub(crate) fn kept(keep: u64, members: &[Member], live: &BTreeSet<&str>) -> Vec<String> {
     if keep == 0 || !members.first().is_some_and(has_failed) {
         return Vec::new();
     }
-    let kept = members.iter().filter(|member| member.rank == 0 || has_failed(member));
+    let kept = members.iter().filter(|member| has_failed(member));
     kept.filter(|member| live.contains(&*member.id)).map(|member| member.id.clone()).collect()
 }
 

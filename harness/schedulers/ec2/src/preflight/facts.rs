@@ -77,7 +77,7 @@ pub(super) struct Facts {
     /// What kept other calls from being allowed that jobs make.
     pub others: Vec<CloudError>,
     /// A bucket did not answer in time.
-    silent_bucket: bool,
+    is_silent: bool,
 }
 
 impl Facts {
@@ -119,7 +119,7 @@ impl Facts {
         facts.subnets = networks.ok().map(|networks| Ok(networks?.into_iter().map(|one| (one.id.clone(), one)).collect()));
         facts.listed = listed.ok();
         facts.reservations = reservations.iter().cloned().zip(reserved.into_iter().map(Result::ok)).collect();
-        facts.silent_bucket = refused.iter().any(|(_, is_answered)| !is_answered);
+        facts.is_silent = refused.iter().any(|(_, is_answered)| !is_answered);
         facts.buckets = buckets.into_keys().zip(refused.into_iter().map(|(refused, _)| refused)).collect();
         facts.ask_again(cloud, handles, types.len()).await;
         facts
@@ -135,6 +135,7 @@ impl Facts {
         let is_missing = matches!(&self.types, Some(Ok(known)) if known.len() < types);
         let ask_names = async { if is_missing { timeout(SECOND, cloud.offerings(&[])).await.ok()?.ok() } else { None } };
         let (tried, all, other) = tokio::join!(ask_trials, ask_names, ask_others);
+        self.is_silent |= other.iter().any(Result::is_err);
         self.others = other.into_iter().filter_map(|answer| answer.ok()?.err()).collect();
         self.trials = trials.into_keys().zip(tried.into_iter().map(Result::ok)).collect();
         self.all_types = names(all.iter().flatten().map(|(name, _)| name));
@@ -185,7 +186,7 @@ impl Facts {
             None => false,
             // Nothing more was asked.
             Some(Err(_)) => true,
-            Some(Ok(_)) => all.iter().all(|is_answered| *is_answered) && each && !self.silent_bucket,
+            Some(Ok(_)) => all.iter().all(|is_answered| *is_answered) && each && !self.is_silent,
         }
     }
 

@@ -78,9 +78,8 @@ impl Spool {
         let abandoned = files.filter_map(|path| {
             let file = OpenOptions::new().read(true).append(true).open(&path).ok()?;
             flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-            // Whoever had the lock before may have removed it meanwhile.
-            fs::metadata(&path).ok()?;
-            // What a process has half written when it was killed would hide what follows.
+            // Whoever had the lock before may have removed it meanwhile: then it is not read. What a process had half written when it
+            // was killed would hide what follows.
             let size = whole_records(&fs::read(&path).ok()?);
             file.set_len(size).ok()?;
             Some(Self { path, file: Some(file), limit, size, messages: 0 })

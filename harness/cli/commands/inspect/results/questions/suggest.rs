@@ -68,7 +68,7 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     Ok(0)
 }
 
-/// What would do with so many runs: a percentile needs 100 over itself.
+/// The percentiles for which so many runs are enough: N and 100 - N need 100 / N runs.
 fn enough_for(runs: usize) -> String {
     match 100_usize.div_ceil(runs.max(1)) {
         lower @ ..50 => format!(", or `--lower {lower} --upper {} --min-runs {runs}`", 100 - lower),

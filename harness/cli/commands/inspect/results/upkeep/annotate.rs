@@ -78,8 +78,8 @@ fn without_effect(cli: &Cli, annotation: &Annotation) -> anyhow::Result<Option<S
             if !muster_store::exists(&database)? {
                 return Ok(None);
             }
-            let is_touched =
-                runtime::build()?.block_on(async { touches_change(&Reader::open(database).await?, annotation).await })?;
+            let is_touched = runtime::build()?
+                .block_on(async { touches_change(&database::reader_of_writer(&database).await?, annotation).await })?;
             Ok((!is_touched).then(|| {
                 format!(
                     "it touches no change that was found so far: `{kind}` is about those that may have begun in the nights of --from \
@@ -120,9 +120,9 @@ fn name_of(known: &KnownMetric) -> MetricName {
     MetricName { partition, environ, check: case.split(' ').next().unwrap_or_default().to_owned(), case, variable, key }
 }
 
-/// The date of this evening.
+/// Today, in UTC.
 fn today() -> Date {
-    Date::of_days(clock::now().0.div_euclid(86_400_000_000))
+    Date::of(clock::now())
 }
 
 /// What an annotation is about, in the words that other commands print: `--system eidf:gpu`, `triad %size=2G @eidf:gpu+gnu`.

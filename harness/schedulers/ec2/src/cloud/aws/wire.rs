@@ -231,7 +231,8 @@ fn has_proxy(env: &dyn Fn(&str) -> Option<OsString>) -> bool {
     ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].iter().any(|name| env(name).is_some_and(|proxy| !proxy.is_empty()))
 }
 
-/// No answer. Where a region is not known and its endpoint has no address, there is no such region, while that `is_open`.
+/// The error of a call without an answer. `NoRegion`: the region is not on the list, its endpoint has no address, and whether it exists
+/// `is_open`.
 fn unreached(place: &Place, is_open: bool, (service, action): (&'static str, &'static str), why: String) -> CloudError {
     if is_open && place.endpoint_url.is_none() && has_no_address(&why) && !regions::is_known(&place.region) {
         return CloudError::NoRegion(place.region.clone());

@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-/// How long a file may take.
+/// How long a file may take, and all that a context names together.
 const LIMIT: Duration = PART;
 
 /// Does `work` on a thread of its own, which is left behind when it takes longer.
