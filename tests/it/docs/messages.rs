@@ -32,7 +32,7 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 50] = [
+const OTHERS: [&str; 52] = [
     "scontrol, sinfo or sbatch",
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
@@ -69,6 +69,8 @@ const OTHERS: [&str; 50] = [
     "a log is read later",
     "ec2 delete-volume --volume-id …",
     "s3 rm --recursive …",
+    "s3 rm --recursive … --exclude '*' --include … --include …",
+    "what may hold secrets in …",
     "aws ssm start-session… --target …",
     "look for the instances",
     "ec2 delete-security-group --group-id …",
