@@ -47,8 +47,9 @@ def main(path, sessions, cases=40, nights=365):
                        "VALUES (?, ?, ?, ?, 'GB/s', 100, 90, 'pass', 'higher')",
                        [(first + metric // VARIABLES + 1, metric % VARIABLES, f"v{metric % VARIABLES}", value)
                         for metric, value in enumerate(values)])
-        db.executemany("INSERT INTO run_figure VALUES (?, ?, ?, 0, ?, 1)",
-                       [(metric + 1, night, first + metric // VARIABLES + 1, value) for metric, value in enumerate(values)])
+        db.executemany("INSERT INTO run_figure (metric, night, \"case\", repeat, value, basis, session, finished, reference, lower) "
+                       "VALUES (?, ?, ?, 0, ?, 1, ?, ?, 100, 90)",
+                       [(metric + 1, night, first + metric // VARIABLES + 1, value, number + 1, started + metric // VARIABLES) for metric, value in enumerate(values)])
     db.commit()
     print(db.execute("SELECT count(*) FROM run_figure").fetchone()[0], "figures in", sessions, "sessions")
 

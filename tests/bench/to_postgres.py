@@ -22,7 +22,9 @@ db = sqlite3.connect(sys.argv[1])
 # References are not checked: the tables come in any order.
 print("SET session_replication_role = replica;")
 for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'").fetchall():
-    rows = db.execute(f'SELECT * FROM "{table}"')
+    # A file keeps the figures of runs in the order of their metrics, a server as they were written.
+    order = ' ORDER BY "case", metric' if table == "run_figure" else ""
+    rows = db.execute(f'SELECT * FROM "{table}"{order}')
     first = rows.fetchone()
     if table == "schema_version" or first is None:
         continue

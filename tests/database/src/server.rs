@@ -36,6 +36,9 @@ wait $server
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The line of `postmaster.pid` with the key and the number of its shared memory.
+const SHARED_MEMORY: usize = 6;
+
 /// A server with one database, `muster`.
 pub struct Server {
     folder: PathBuf,
@@ -193,7 +196,6 @@ impl Server {
     pub fn kill(&mut self) {
         let text = fs::read_to_string(self.data().join("postmaster.pid")).expect("the server runs");
         let pid = text.lines().next().expect("a process id").to_owned();
-        // Its children would end by themselves, but the next server does not start before they have.
         let children = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
             let status = fs::read_to_string(entry.path().join("status")).ok()?;
             let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned();
@@ -208,6 +210,12 @@ impl Server {
             io::Write::write_all(&mut told, b"keep\n").expect("the guard listens");
             drop(told);
             guard.wait().expect("the guard ends");
+        }
+        // The next server does not start while a process has this memory: one that was forked since the list was read, too.
+        let shared = text.lines().nth(SHARED_MEMORY).and_then(|line| line.split_whitespace().nth(1)).expect("its shared memory");
+        let killed = Instant::now();
+        while is_attached(shared) && killed.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -319,6 +327,13 @@ fn programs() -> Option<PathBuf> {
     let newest = versions.map(|entry| entry.path()).filter(|path| path.join("bin/initdb").exists()).max_by_key(number);
     let on_path = || env::split_paths(&env::var_os("PATH")?).find(|folder| folder.join("initdb").exists());
     newest.map(|path| path.join("bin")).or_else(on_path)
+}
+
+/// Whether a process has shared memory of this number.
+fn is_attached(number: &str) -> bool {
+    let list = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    let field = |line: &str, place: usize| line.split_whitespace().nth(place).map(str::to_owned);
+    list.lines().any(|line| field(line, 1).as_deref() == Some(number) && field(line, 6).is_some_and(|count| count != "0"))
 }
 
 /// PostgreSQL refuses to run as root.

@@ -33,6 +33,9 @@ pub enum Which {
 /// The check of a case and its parameters.
 pub type Parameters = (String, Vec<(String, String)>);
 
+/// The metric, session and case of a run, and the run.
+type OfRun = (i64, i64, i64, Run);
+
 /// A metric and what is last known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KnownMetric {
@@ -48,18 +51,24 @@ impl Reader {
         let mut set = FigureSet { sessions: sessions.len(), ..FigureSet::default() };
         let nights = sessions.iter().filter_map(|session| session.night);
         let Some((first, last)) = nights.clone().min().zip(nights.max()) else { return Ok(set) };
+        let numbers: BTreeSet<i64> = sessions.iter().map(|session| session.number).collect();
         let cases = self.case_ids(sessions, filters, which).await?;
+        let is_meant = |session: &i64, case: &i64| match &cases {
+            Some(cases) => cases.binary_search(case).is_ok(),
+            None => numbers.contains(session),
+        };
         let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
         let metrics: BTreeMap<i64, KnownMetric> =
             self.metrics(&without_tags).await?.into_iter().map(|metric| (metric.id, metric)).collect();
         let mut places = HashMap::new();
-        let mut runs: Vec<(i64, i64, Run)> = Vec::new();
+        let mut runs: Vec<(i64, Run)> = Vec::new();
         let ids: Vec<i64> = metrics.keys().copied().collect();
         for part in ids.chunks(IN_LIST) {
             let of_part = self.runs(part, (first, last)).await?;
-            runs.extend(of_part.into_iter().filter(|(_, case, _)| cases.binary_search(case).is_ok()));
+            let meant = of_part.into_iter().filter(|(_, session, case, _)| is_meant(session, case));
+            runs.extend(meant.map(|(metric, .., run)| (metric, run)));
         }
-        for (metric, _, mut run) in runs {
+        for (metric, mut run) in runs {
             let next = places.len();
             // As yet the number that the store has for the basis.
             run.basis = *places.entry(run.basis).or_insert(next);
@@ -111,16 +120,19 @@ impl Reader {
         Ok(all)
     }
 
-    /// The runs of metrics in a range of nights, each with its metric and its case, and with the store's number of its basis.
-    async fn runs(&self, metrics: &[i64], (first, last): (NightNumber, NightNumber)) -> Result<Vec<(i64, i64, Run)>, StoreError> {
+    /// The runs of metrics in a range of nights, each with its metric, session and case, and with the store's number of its basis.
+    async fn runs(&self, metrics: &[i64], (first, last): (NightNumber, NightNumber)) -> Result<Vec<OfRun>, StoreError> {
         let text: Arc<str> = runs_text(metrics).into();
         let statement = || query(AssertSqlSafe(Arc::clone(&text))).bind(first).bind(last);
         let rows = self.all("figures", statement, run).await?;
         Ok(rows.into_iter().flatten().collect())
     }
 
-    /// The cases of these sessions that filters by tag admit, in order.
-    async fn case_ids(&self, sessions: &[Selected], filters: &Filters, which: Which) -> Result<Vec<i64>, StoreError> {
+    /// The cases of these sessions that count, in order; `None`: all do.
+    async fn case_ids(&self, sessions: &[Selected], filters: &Filters, which: Which) -> Result<Option<Vec<i64>>, StoreError> {
+        if which == Which::Measured && filters.tags.is_empty() {
+            return Ok(None);
+        }
         let mut ids = Vec::new();
         for part in sessions.chunks(IN_LIST) {
             let text: Arc<str> = cases_text(part, !filters.tags.is_empty(), which).into();
@@ -129,7 +141,7 @@ impl Reader {
             ids.extend(rows.into_iter().filter(|(_, is_meant)| *is_meant).map(|(id, _)| id));
         }
         ids.sort_unstable();
-        Ok(ids)
+        Ok(Some(ids))
     }
 
     /// The bases by their places.
@@ -155,7 +167,7 @@ impl Reader {
 pub(super) fn runs_text(metrics: &[i64]) -> String {
     let metrics = list(metrics.iter().copied());
     format!(
-        r#"SELECT metric, "case", night, value, basis FROM run_figure
+        r#"SELECT metric, session, "case", night, value, basis FROM run_figure
         WHERE metric IN ({metrics}) AND night BETWEEN $1 AND $2 ORDER BY metric, night"#
     )
 }
@@ -174,11 +186,11 @@ pub(super) fn cases_text(sessions: &[Selected], with_about: bool, which: Which) 
 /// A case all of whose attempts passed.
 const NONE_FAILED: &str = r#"AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a."case" = c.id AND a.outcome <> 'pass')"#;
 
-/// `None`: its value is no number.
-fn run(row: &Row) -> Result<Option<(i64, i64, Run)>, sqlx::Error> {
-    let Some(value) = row.try_get::<Option<f64>>(3)? else { return Ok(None) };
-    let basis = usize::try_from(row.try_get::<i64>(4)?).unwrap_or_default();
-    Ok(Some((row.try_get(0)?, row.try_get(1)?, Run { night: row.try_get(2)?, value, basis })))
+/// `None`: its value is no number, or its case is gone.
+fn run(row: &Row) -> Result<Option<OfRun>, sqlx::Error> {
+    let (Some(session), Some(value)) = (row.try_get::<Option<i64>>(1)?, row.try_get::<Option<f64>>(4)?) else { return Ok(None) };
+    let basis = usize::try_from(row.try_get::<i64>(5)?).unwrap_or_default();
+    Ok(Some((row.try_get(0)?, session, row.try_get(2)?, Run { night: row.try_get(3)?, value, basis })))
 }
 
 fn known_metric(row: &Row) -> Result<KnownMetric, sqlx::Error> {

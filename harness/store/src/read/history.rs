@@ -11,16 +11,10 @@ use muster_core::{
 };
 use muster_text::time::Timestamp;
 
-/// The figure of a run with its bounds: those of the first measurement of that variable in the attempt that counts.
-pub(super) const HISTORY: &str = r#"SELECT f.night, f."case", f.repeat, f.value, b.unit, b.check_hash, b.manifest_hash, s.id AS session,
-    s.started, a.finished, m.reference, m.lower, m.upper
-    FROM run_figure f JOIN basis b ON b.id = f.basis JOIN "case" c ON c.id = f."case" JOIN session s ON s.number = c.session
-    LEFT JOIN attempt a ON a."case" = f."case" AND a.number = CASE WHEN f.repeat > 0 THEN f.repeat ELSE
-        (SELECT min(number) FROM attempt WHERE "case" = f."case" AND outcome IN ('pass', 'xfail', 'xpass', 'fail')
-        AND coalesce(reason, '') NOT IN ('sanity', 'workload')) END
-    LEFT JOIN measurement m ON m.attempt = a.id AND m.position =
-        (SELECT min(position) FROM measurement WHERE attempt = a.id AND variable = $4 AND coalesce(key, '') = $5)
-    WHERE f.metric = $1 AND f.night BETWEEN $2 AND $3 ORDER BY f.night, f."case", f.repeat"#;
+/// The runs of the metric `$1` between the nights `$2` and `$3`.
+pub(super) const HISTORY: &str = r#"SELECT f.night, f.value, f.finished, f.reference, f.lower, f.upper, b.unit, b.check_hash,
+    b.manifest_hash, s.id AS session FROM run_figure f JOIN basis b ON b.id = f.basis JOIN session s ON s.number = f.session
+    WHERE f.metric = $1 AND f.night BETWEEN $2 AND $3 ORDER BY f.finished, f."case", f.repeat"#;
 
 impl Reader {
     /// The runs of a metric in a range of nights, both ends included, in order of time.
@@ -29,14 +23,8 @@ impl Reader {
         metric: &KnownMetric,
         (first, last): (NightNumber, NightNumber),
     ) -> Result<Vec<Point>, StoreError> {
-        let (variable, key) = (&metric.metric.variable, metric.metric.key.clone().unwrap_or_default());
-        let statement = || {
-            let statement = query(HISTORY).bind(metric.id).bind(first).bind(last);
-            statement.bind(variable.clone()).bind(key.clone())
-        };
-        let mut points = self.all("a history", statement, point).await?;
-        points.sort_by_key(|point| point.at);
-        Ok(points)
+        let statement = || query(HISTORY).bind(metric.id).bind(first).bind(last);
+        self.all("a history", statement, point).await
     }
 }
 
@@ -45,9 +33,8 @@ fn point(row: &Row) -> Result<Point, sqlx::Error> {
         Some(reference) => Some(Bounds { reference, lower: row.try_get("lower")?, upper: row.try_get("upper")? }),
         None => None,
     };
-    let at = row.try_get::<Option<i64>>("finished")?.map_or_else(|| row.try_get("started"), Ok)?;
     Ok(Point {
-        at: Timestamp(at),
+        at: Timestamp(row.try_get("finished")?),
         night: row.try_get("night")?,
         session: row.try_get("session")?,
         value: row.try_get("value")?,

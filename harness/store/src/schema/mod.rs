@@ -24,6 +24,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0011_figure_rules.sql"),
     include_str!("migrations/0012_usage.sql"),
     include_str!("migrations/0013_series_in_parts.sql"),
+    include_str!("migrations/0014_whole_runs.sql"),
 ];
 
 /// Brings the database to the version this crate knows.
@@ -159,6 +160,39 @@ mod tests {
         apply(&mut connection, &"results.db".into(), &LATER).await.unwrap();
         assert_eq!(number(&mut connection, "SELECT seed FROM session").await, 7);
         assert_eq!(number(&mut connection, "SELECT max(version) FROM schema_version").await, newest(&LATER));
+    }
+
+    #[tokio::test]
+    async fn runs_of_an_older_file_get_their_session_time_and_bounds() {
+        const ROWS: &str = r#"INSERT INTO subject VALUES (1, 's', 'p', 'e', 'c');
+            INSERT INTO metric (id, subject, variable, key, unit) VALUES (1, 1, 'v', '', ''), (2, 1, 't', 'k', ''), (3, 1, 'gone', '', '');
+            INSERT INTO basis VALUES (1, '', '', '');
+            INSERT INTO "case" (id, session, display, check_name, hash, system, partition, environ, about)
+            VALUES (5, 1, 'c', 'c', '', 's', 'p', 'e', '{}');
+            INSERT INTO attempt (id, "case", number, outcome, reason, phase, begun, finished, detail)
+            VALUES (7, 5, 1, 'fail', 'sanity', '', 10, 20, '{}'), (8, 5, 2, 'fail', 'performance', '', 30, 40, '{}'),
+            (9, 5, 3, 'pass', NULL, '', 50, 60, '{}');
+            INSERT INTO measurement (attempt, position, variable, key, value, unit, reference, lower, upper, verdict)
+            VALUES (8, 0, 't', 'k', 1, '', 5, NULL, 6, 'pass'), (8, 1, 'v', NULL, 2, '', 7, 6, NULL, 'pass'),
+            (8, 2, 'v', NULL, 2, '', 8, NULL, NULL, 'pass'), (9, 0, 'v', NULL, 2, '', 9, NULL, NULL, 'pass');
+            INSERT INTO run_figure (metric, night, "case", repeat, value, basis)
+            VALUES (1, 0, 5, 0, 2, 1), (1, 0, 5, 3, 2, 1), (2, 0, 5, 0, 1, 1), (3, 0, 5, 0, 1, 1), (1, 0, 99, 0, 2, 1);"#;
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = file(&folder).await;
+        apply(&mut connection, &"results.db".into(), &STEPS[..13]).await.unwrap();
+        connection.script(INSERT).await.unwrap();
+        connection.script(ROWS).await.unwrap();
+        to_newest(&mut connection, &"results.db".into()).await.unwrap();
+        let rows = query(
+            r#"SELECT metric || ' ' || "case" || ' ' || repeat || ': ' || coalesce(session || ' ' || finished || ' ' ||
+            coalesce(reference, '-') || ' ' || coalesce(lower, '-') || ' ' || coalesce(upper, '-'), 'none') FROM run_figure"#,
+        );
+        let rows = rows.fetch_all(&mut connection).await.unwrap();
+        let rows: Vec<String> = rows.iter().map(|row| row.try_get(0).unwrap()).collect();
+        assert_eq!(
+            rows,
+            ["1 5 0: 1 40 7.0 6.0 -", "1 5 3: 1 60 9.0 - -", "1 99 0: none", "2 5 0: 1 40 5.0 - 6.0", "3 5 0: 1 40 - - -"]
+        );
     }
 
     #[tokio::test]

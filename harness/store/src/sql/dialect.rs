@@ -7,6 +7,7 @@
 //! | a table | `STRICT`, `WITHOUT ROWID` | neither |
 //! | a number that is given out on insertion | `INTEGER PRIMARY KEY` | an identity column |
 //! | values of many rows | `?`: a number costs a search | `$1`, `$2`, ... |
+//! | a figure of a run | lies in the order of its key | lies where it was written, and in the index of its key |
 //! | a transaction that writes | takes the write lock | takes the rows that it changes |
 //! | numbers of rows that the writer gives out | follow the highest | from a range of its own |
 //! | a statement that fails | is undone | ends its transaction |
@@ -40,6 +41,14 @@ const OLDEST_WITH_ROWS: i64 = 7;
 
 /// How many numbers a writer takes from PostgreSQL at once.
 pub(crate) const NUMBERS: i64 = 4096;
+
+/// The step after which the row of a run has all that is shown of it.
+const WHOLE_RUNS: i64 = 14;
+
+/// A server keeps rows as they come, so each run of a metric is on a page of its own. What its key includes is read from the index.
+const RUNS_WITHOUT_KEY: &str = "ALTER TABLE run_figure DROP CONSTRAINT run_figure_pkey;";
+const RUNS_IN_KEY: &str = r#"ALTER TABLE run_figure ADD PRIMARY KEY (metric, night, "case", repeat)
+    INCLUDE (value, basis, session, finished, reference, lower, upper);"#;
 
 const VERSIONS: &str = "CREATE TABLE IF NOT EXISTS schema_version (version INTEGER PRIMARY KEY, applied TEXT NOT NULL) STRICT;";
 
@@ -90,7 +99,9 @@ impl Dialect {
                     let changes_rows = ["INSERT", "UPDATE", "DELETE"].iter().any(|word| statement.trim_start().starts_with(word));
                     version >= OLDEST_WITH_ROWS || !changes_rows
                 };
-                text.split_inclusive(';').filter(is_kept).map(in_postgres).collect::<String>().into()
+                let translated = text.split_inclusive(';').filter(is_kept).map(in_postgres);
+                let (before, after) = if version == WHOLE_RUNS { (RUNS_WITHOUT_KEY, RUNS_IN_KEY) } else { ("", "") };
+                [before.to_owned()].into_iter().chain(translated).chain([after.to_owned()]).collect::<String>().into()
             }
         }
     }

@@ -36,6 +36,7 @@ pub struct Rebuilt {
 struct Stored {
     id: i64,
     case: i64,
+    session: i64,
     name: CaseName,
     about: About,
     number: u32,
@@ -141,9 +142,10 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
         let mut measured = Vec::new();
         for attempt in attempts.iter().filter(|attempt| attempt.outcome.is_measured()) {
             let Some(measurements) = measurements.get(&attempt.id) else { continue };
-            let Stored { id, case, name, about, number, purpose, counting, night, .. } = attempt;
+            let Stored { id, case, session, name, about, number, purpose, counting, night, finished, .. } = attempt;
             let nodes = nodes.get(id).map(Vec::as_slice).unwrap_or_default();
             measured.push(Measured {
+                session: *session,
                 night: *night,
                 case: *case,
                 name,
@@ -151,6 +153,7 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
                 number: *number,
                 counting: *counting,
                 purpose: *purpose,
+                finished: *finished,
                 measurements,
                 nodes,
             });
@@ -164,7 +167,7 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
 async fn attempts_after(connection: &mut Connection, after: i64) -> Result<Vec<Stored>, Error> {
     let attempts = query(
         r#"SELECT a.id, a."case", a.number, a.outcome, a.reason, a.purpose, a.finished, a.detail, c.display, c.check_name, c.hash,
-        c.system, c.partition, c.environ, c.hidden, c.about, s.night, s.counting
+        c.system, c.partition, c.environ, c.hidden, c.about, c.session, s.night, s.counting
         FROM attempt a JOIN "case" c ON c.id = a."case" JOIN session s ON s.number = c.session
         WHERE a.id > $1 AND a.restored_from IS NULL AND s.night IS NOT NULL ORDER BY a.id LIMIT $2"#,
     );
@@ -177,6 +180,7 @@ fn stored(row: &Row) -> Result<Stored, Error> {
     Ok(Stored {
         id: row.try_get("id")?,
         case: row.try_get("case")?,
+        session: row.try_get("session")?,
         name: decode::name(row)?,
         about: decode::json(row, "about")?,
         number: row.try_get("number")?,

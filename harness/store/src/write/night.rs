@@ -128,14 +128,15 @@ impl NightWriter {
         let (mut measured, mut states) = (Vec::new(), Vec::new());
         for ((_, case, entry), nodes) in attempts.iter().zip(&nodes) {
             let result = &entry.result;
-            let Some(SessionCases { night: Some(night), counting, .. }) = sessions.get(&entry.session) else { continue };
+            let Some(SessionCases { number, night: Some(night), counting, .. }) = sessions.get(&entry.session) else { continue };
             if result.restored_from.is_some() {
                 continue;
             }
             states.extend(state(&result.outcome).map(|state| (*night, &result.name, state)));
             if result.outcome.is_measured() {
-                let CaseResult { name, about, purpose, measurements, attempt, .. } = result;
+                let CaseResult { name, about, purpose, measurements, attempt, times, .. } = result;
                 measured.push(Measured {
+                    session: *number,
                     night: *night,
                     case: *case,
                     name,
@@ -143,6 +144,7 @@ impl NightWriter {
                     number: *attempt,
                     counting: *counting,
                     purpose: *purpose,
+                    finished: times.finished,
                     measurements,
                     nodes,
                 });

@@ -1,6 +1,6 @@
 //! What the measurements of one run say of each metric. Pure.
 
-use muster_core::rules::perf::{Direction, Measurement};
+use muster_core::rules::perf::{Bounds, Direction, Measurement};
 use std::collections::BTreeMap;
 
 /// The figure of a run for one metric.
@@ -11,6 +11,8 @@ pub(crate) struct Figure<'m> {
     pub(crate) key: &'m str,
     pub(crate) unit: &'m str,
     pub(crate) direction: Option<Direction>,
+    /// Of the first measurement.
+    pub(crate) bounds: Option<Bounds>,
     /// `None`: it was no finite number.
     pub(crate) value: Option<f64>,
     /// The same on each node, where that is known.
@@ -55,6 +57,7 @@ fn of_group<'m>(group: &[&'m Measurement], nodes: &[&'m str]) -> Figure<'m> {
         key: first.key.as_deref().unwrap_or_default(),
         unit: &first.unit,
         direction: first.direction,
+        bounds: first.bounds,
         value,
         by_node,
     }

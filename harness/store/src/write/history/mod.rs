@@ -24,7 +24,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     result::{About, Counting, Purpose},
-    rules::perf::{Direction, Measurement},
+    rules::perf::{Bounds, Direction, Measurement},
 };
 use muster_text::time::Timestamp;
 use night::{NightFigure, Run};
@@ -34,6 +34,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// A measured attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured<'m> {
+    /// The number of its session.
+    pub(crate) session: i64,
     /// Days since 1970-01-01.
     pub(crate) night: i64,
     /// The number of its case.
@@ -44,6 +46,7 @@ pub(crate) struct Measured<'m> {
     pub(crate) number: u32,
     pub(crate) counting: Counting,
     pub(crate) purpose: Purpose,
+    pub(crate) finished: Timestamp,
     pub(crate) measurements: &'m [Measurement],
     /// All nodes, each with its number.
     pub(crate) nodes: &'m [(&'m str, i64)],
@@ -68,6 +71,9 @@ struct FigureRow {
     repeat: i64,
     value: Option<f64>,
     basis: i64,
+    session: i64,
+    finished: Timestamp,
+    bounds: Option<Bounds>,
     node: i64,
     purpose: Purpose,
 }
@@ -92,7 +98,8 @@ impl HistoryStatements {
                        flags = excluded.flags, basis = excluded.basis";
         let state = ") AS row WHERE planned.night = row.column1 AND planned.subject = row.column2 AND planned.node = 0 \
                      AND (planned.state = 'absent' OR row.column3 = 'run')";
-        let run = ["metric", "night", r#""case""#, "repeat", "value", "basis"];
+        let run =
+            ["metric", "night", r#""case""#, "repeat", "value", "basis", "session", "finished", "reference", "lower", "upper"];
         let node = ["metric", "node", "night", "run", "repeat", "value", "basis", "purpose"];
         Self {
             run_figure: ForRows::insert(dialect, "run_figure", &run, FIRST),
@@ -143,8 +150,7 @@ impl HistoryStatements {
         let mut rows = Vec::new();
         for (metric, night) in nights {
             // Numbers of cases are those of their writing: what is imported later may have run earlier.
-            let runs = r#"SELECT r.value, r.basis FROM run_figure r LEFT JOIN "case" c ON c.id = r."case"
-                LEFT JOIN session s ON s.number = c.session WHERE r.metric = $1 AND r.night = $2
+            let runs = r#"SELECT r.value, r.basis FROM run_figure r LEFT JOIN session s ON s.number = r.session WHERE r.metric = $1 AND r.night = $2
                 ORDER BY s.started, s.id, r."case", r.repeat"#;
             let runs = query(runs).bind(metric).bind(night).fetch_all(connection).await?;
             let run = |row: &crate::sql::Row| Ok::<_, Error>(Run { value: row.try_get(0)?, basis: row.try_get(1)? });
@@ -207,7 +213,7 @@ async fn figures(
     if attempt.measurements.is_empty() {
         return Ok(());
     }
-    let Measured { night, case, about, purpose, .. } = *attempt;
+    let Measured { session, night, case, about, purpose, finished, .. } = *attempt;
     let subject = known.subject(connection, attempt.name).await?;
     let names: Vec<&str> = attempt.nodes.iter().map(|(name, _)| *name).collect();
     for figure in figure::of_run(attempt.measurements, &names) {
@@ -220,7 +226,19 @@ async fn figures(
         };
         let metric = known.metric(connection, subject, (figure.variable, figure.key), (now, night)).await?;
         let basis = known.basis(connection, [figure.unit, &about.check_hash, &about.manifest_hash]).await?;
-        let row = FigureRow { metric, night, case, repeat: attempt.repeat(), value: figure.value, basis, node: 0, purpose };
+        let row = FigureRow {
+            metric,
+            night,
+            case,
+            repeat: attempt.repeat(),
+            value: figure.value,
+            basis,
+            session,
+            finished,
+            bounds: figure.bounds,
+            node: 0,
+            purpose,
+        };
         if purpose == Purpose::Run {
             runs.push(row);
         }
@@ -249,7 +267,9 @@ pub(crate) async fn nodes<'n>(
 
 fn bind_run(statement: Statement, row: &FigureRow) -> Statement {
     let statement = statement.bind(row.metric).bind(row.night).bind(row.case).bind(row.repeat);
-    statement.bind(row.value).bind(row.basis)
+    let statement = statement.bind(row.value).bind(row.basis).bind(row.session).bind(row.finished.0);
+    let (lower, upper) = (row.bounds.and_then(|bounds| bounds.lower), row.bounds.and_then(|bounds| bounds.upper));
+    statement.bind(row.bounds.map(|bounds| bounds.reference)).bind(lower).bind(upper)
 }
 
 fn bind_node(statement: Statement, row: &FigureRow) -> Statement {
