@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// How often an operation is tried again that failed for no fault of its own.
 const RETRIES: u32 = 3;
-/// A launch is tried for so long while the other side cannot be reached.
+/// A launch is tried, and the end of a job waited for, for so long while the other side cannot be reached.
 pub(crate) const OUTAGE_LIMIT: Duration = Duration::from_mins(5);
 
 /// A site that says `not now` without a time is asked again after this.
@@ -24,6 +24,11 @@ impl Failures {
     /// Whether only one was counted.
     pub(crate) fn is_first(&self) -> bool {
         self.count == 1
+    }
+
+    /// Whether the last answer was a failure.
+    pub(crate) fn is_any(&self) -> bool {
+        self.count > 0
     }
 
     /// Counts a failure; `Some`: try again after this pause. An outage may last for `outage`; `None`: something else limits it.

@@ -129,7 +129,7 @@ async fn collect(
             let (good, broken) = split(batch);
             spool = write(spool, good).await;
             arrived.fetch_add(1, Ordering::Relaxed);
-            if spool.is_over() {
+            if spool.is_closed() {
                 return spool;
             }
             if let Some(error) = broken {

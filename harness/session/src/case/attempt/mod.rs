@@ -31,7 +31,7 @@ use crate::{
         collect::{Collector, Drained},
         spool::Spool,
     },
-    retry::{Failures, SHORTEST_PAUSE},
+    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
 };
 use muster_core::{
     case::CaseName,
@@ -52,6 +52,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 /// What was stopped says how it ended within this time, or not at all.
 const FINAL_STATUS_LIMIT: Duration = Duration::from_secs(1);
+/// After an outage, who brings no news for so long has none: the job still does what it did before.
+const NO_NEWS: Duration = Duration::from_secs(30);
 
 /// How an attempt ended.
 pub(crate) enum AttemptEnd {
@@ -148,12 +150,23 @@ impl<'a> Attempt<'a> {
     async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
         let mut seen: Option<JobStatus> = None;
         let mut failures = Failures::default();
+        let mut late: Option<Instant> = None;
         loop {
             let cancelled = self.context.cancel.is_cancelled();
             let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
             let recheck_in = match next_step(status, self.clocks.elapsed(), &self.limits, cancelled) {
                 Step::Wait { recheck_in } => recheck_in,
+                // Seen only after the limit, because of an outage: the job's own times tell how long it ran.
+                Step::Judge(ending)
+                    if late.is_some() && self.limits.run.is_some_and(|limit| ending.ended.since(ending.started) > limit) =>
+                {
+                    return Err(self.timed_out(Clock::Run, None, Phase::Run));
+                }
                 Step::Judge(ending) => return Ok(ending),
+                // What was seen last is older than the limit: the job may have ended in time.
+                Step::TimedOut(_) if failures.is_any() && late.get_or_insert_with(Instant::now).elapsed() < OUTAGE_LIMIT => {
+                    Some(NO_NEWS)
+                }
                 Step::TimedOut(clock) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run)),
                 Step::Cancelled => return Err(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled())),
                 Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause)),
@@ -161,7 +174,12 @@ impl<'a> Attempt<'a> {
             let answer = tokio::select! {
                 biased;
                 answer = self.scheduler.wait(&self.job, seen.as_ref()) => answer,
-                () = sleep(recheck_in.unwrap_or(Duration::MAX)) => continue,
+                () = sleep(recheck_in.unwrap_or(Duration::MAX)) => {
+                    if late.is_some() {
+                        failures = Failures::default();
+                    }
+                    continue;
+                }
                 () = self.context.cancel.cancelled() => continue,
             };
             match answer {

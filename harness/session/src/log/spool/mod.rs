@@ -123,9 +123,10 @@ impl Spool {
         self
     }
 
-    /// Whether there was more than the limit: nothing more is kept.
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
+    /// Whether nothing more is kept: there was more than the limit, or the disk is full. A scheduler whose log is not taken to its end
+    /// keeps it.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_over || self.is_disk_full
     }
 
     /// The log that a process now gone had put together, and how its sections ended; `None`: it did not get so far.

@@ -65,6 +65,7 @@ fn a_full_disk_is_an_error_and_no_gap_of_the_log() {
     let mut spool = spool(&folder);
     std::os::unix::fs::symlink("/dev/full", spool.path(0)).unwrap();
     spool.take_all([bytes("pod", 0, "abc\n")]);
+    assert!(spool.is_closed(), "what holds the log is not told that it was taken to its end");
     let error = spool.assemble_ended(&Ending::default()).unwrap_err();
     assert!(is_disk_full(&error), "{error}");
 }
@@ -352,9 +353,9 @@ fn of_a_log_beyond_its_limit_the_beginning_is_kept() {
             Chunk::Open(Channel::Log, origin("b", 1)),
             bytes("a", 0, "ab\n"),
         ]);
-        assert!(!spool.is_over());
+        assert!(!spool.is_closed());
         spool.take_all([bytes("b", 0, "c\nd"), bytes("a", 3, "\n")]);
-        assert!(spool.is_over());
+        assert!(spool.is_closed());
         let stdout = spool.assemble(&[]).unwrap();
         assert_eq!(text(&stdout), "aaaaaaaa\n\n-------a-------\nab\n\n-------b-------\nc\n");
         assert_eq!(stdout.gaps().map(|(_, why)| why).collect::<Vec<_>>(), vec![told; gaps]);
@@ -387,7 +388,7 @@ fn beyond_the_limit_no_part_of_a_line_is_kept() {
             }
             spool.take_all(ended.then(|| Chunk::End { section: section.into() }));
         }
-        assert!(spool.is_over());
+        assert!(spool.is_closed());
         let stdout = spool.assemble(&[]).unwrap();
         for (section, (.., kept)) in stdout.sections().iter().zip([a, b]) {
             assert_eq!(stdout.section(section), kept.as_bytes(), "{a:?} {b:?}");

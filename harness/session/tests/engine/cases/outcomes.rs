@@ -71,6 +71,32 @@ it ends evicted | disrupted{evicted} | run | 1 left | the job was ended by the s
 ");
 }
 
+/// The time limit is 10 minutes.
+#[tokio::test(start_paused = true)]
+async fn what_an_outage_hides_at_the_time_limit_is_waited_for_and_judged_by_its_own_times() {
+    let outage = |after: u64, times: u32, rest: &[Value]| {
+        let error = json!({ "class": "outage", "message": "ask the server", "times": times });
+        let mut scenario = runs_until(&json!({ "after_ms": after, "error": error }));
+        scenario["statuses"].as_array_mut().expect("a list").extend_from_slice(rest);
+        scenario
+    };
+    let ended = |after: u64| [json!({ "after_ms": after, "state": "ended" })];
+    let rows = [
+        ("it ended before the limit", outage(590_000, 5, &ended(590_001))),
+        ("it ended before the limit, and the outage is long", outage(100_000, 80, &ended(100_001))),
+        ("it ended after the limit", outage(590_000, 5, &ended(605_000))),
+        ("it has not ended", outage(590_000, 5, &[])),
+        ("nobody knows", outage(590_000, 999, &[])),
+    ];
+    insta::assert_snapshot!(table(rows).await, @r"
+it ended before the limit | pass | sanity | 0 left | -
+it ended before the limit, and the outage is long | pass | sanity | 0 left | -
+it ended after the limit | timeout{run} | run | 1 left | still running after 10m (time_limit)
+it has not ended | timeout{run} | run | 1 left | still running after 10m (time_limit)
+nobody knows | timeout{run} | run | 1 left | still running after 10m (time_limit)
+");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_error_of_a_step_is_an_outcome_with_a_cause() {
     let error = |class: &str, times: u32| json!({ "class": class, "message": "ask the server", "times": times });

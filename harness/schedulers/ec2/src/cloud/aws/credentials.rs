@@ -12,7 +12,7 @@ use reqsign_core::{
     CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, ProvideCredential, ProvideCredentialDyn, Result,
     SigningCredential,
 };
-use std::{fmt, time::Duration};
+use std::{collections::HashMap, fmt, path::PathBuf, time::Duration};
 use tokio::{sync::Mutex, time::timeout};
 
 /// The longest that looking for credentials may take: a program may ask for them over the network.
@@ -33,6 +33,7 @@ pub(super) struct Credentials {
 
 impl Credentials {
     pub(super) fn new(http: Http, environment: impl Env) -> Self {
+        let environment = WithoutEmpty(environment);
         let profile = environment.var("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
         let context = Context::new()
             .with_file_read(Files)
@@ -102,6 +103,24 @@ fn is_absent(error: &Error) -> bool {
 /// When they end.
 pub(super) fn end(credential: &Credential) -> Option<Timestamp> {
     credential.expires_in.map(|end| Timestamp::of_seconds(end.as_second()))
+}
+
+/// Variables, of which an empty one is not there: a secret that a CI does not have is one.
+#[derive(Debug)]
+struct WithoutEmpty<E>(E);
+
+impl<E: Env> Env for WithoutEmpty<E> {
+    fn var(&self, key: &str) -> Option<String> {
+        self.0.var(key).filter(|value| !value.is_empty())
+    }
+
+    fn vars(&self) -> HashMap<String, String> {
+        self.0.vars().into_iter().filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    fn home_dir(&self) -> Option<PathBuf> {
+        self.0.home_dir()
+    }
 }
 
 /// The variables, with the one that `aws configure export-credentials` writes, too: when they end.

@@ -44,6 +44,8 @@ async fn credentials_are_found_where_the_tools_of_amazon_find_them() {
     let variables = [("AWS_ACCESS_KEY_ID", "env"), ("AWS_SECRET_ACCESS_KEY", "s-env")];
     assert_eq!(found(&[home, far, variables[0], variables[1]]).await, "env s-env", "the environment is first");
     assert_eq!(found(&[home, far]).await, "file s-file");
+    let empty = [home, far, ("AWS_ACCESS_KEY_ID", ""), ("AWS_SECRET_ACCESS_KEY", "")];
+    assert_eq!(found(&empty).await, "file s-file", "an empty variable is not there");
     assert_eq!(found(&[home, far, ("AWS_PROFILE", "other")]).await, "other s-other");
     assert_eq!(found(&[home, far, ("AWS_PROFILE", "asks")]).await, format!("asked s-asked until {END}"));
 
