@@ -22,10 +22,13 @@ use crate::{
 };
 use muster_core::{
     case::SessionId,
-    decisions::sweep::{depends_on_owner, is_to_remove, needless_leases},
+    decisions::{
+        liveness::OwnerState,
+        sweep::{depends_on_owner, is_to_remove, needless_leases},
+    },
     error::chain,
     job::{
-        inventory::{Found, Inventory, Removed},
+        inventory::{Found, Inventory, JobId, Removed},
         scheduler::{Disposition, Job, Scheduler},
     },
 };
@@ -91,28 +94,36 @@ pub async fn swept(
     let owners = Owners { reader: reader.as_ref(), schedulers: &schedulers, terminal };
     let mut verdicts = looked.verdicts(spared, &owners, wait).await;
     let mut text = String::new();
-    let is_incomplete = report_unseen(&looked.inventories, &mut text) || broken.is_some();
+    let mut is_all = report_unseen(&looked.inventories, &mut text) && broken.is_none();
     if args.dry_run {
+        is_all &= looked.report_named(&verdicts, &mut text);
         report_dry_run(&looked.removed(&verdicts), &mut text);
         for (session, attach) in unfinished(&verdicts, cli).await {
             let _ = writeln!(text, "note: session {session} is not finished: `{attach}` continues it with all that still runs");
         }
-        return Ok(Summary { text, is_all: !is_incomplete });
+        return Ok(Summary { text, is_all });
     }
     let concerned = looked.concerned(&verdicts);
     let needs_store = !open.is_empty() || verdicts.may_be_taken_over(&concerned);
     let store = if needs_store { Some(Store::open(&database).await?) } else { None };
-    verdicts.claim(&concerned, &owners, store.as_ref(), claims).await?;
+    for error in verdicts.claim(&concerned, &owners, store.as_ref(), claims).await {
+        let _ = writeln!(text, "error: {error:#}");
+        is_all = false;
+    }
+    is_all &= looked.report_named(&verdicts, &mut text);
     let removed = looked.remove(&verdicts, &schedulers, store.as_ref(), terminal).await;
     claims.give_back().await;
-    let left = report_ends(&removed?, &mut text);
+    is_all &= report_ends(&removed, &mut text);
     for (session, attach) in unfinished(&verdicts, cli).await {
         let _ = writeln!(text, "note: session {session} is not finished: `{attach}` runs the rest of it");
     }
-    if let Some(store) = store {
-        store.close().await?;
+    if let Some(store) = store
+        && let Err(error) = store.close().await
+    {
+        let _ = writeln!(text, "error: {}", chain(&error));
+        is_all = false;
     }
-    Ok(Summary { text, is_all: left == 0 && !is_incomplete })
+    Ok(Summary { text, is_all })
 }
 
 /// What there is.
@@ -173,15 +184,17 @@ impl Looked<'_> {
         schedulers: &[InScope],
         store: Option<&Store>,
         terminal: Terminal,
-    ) -> anyhow::Result<Vec<Removed>> {
-        if let Some(store) = store {
-            store_swept(store, &self.open, &self.removed(verdicts)).await?;
-        }
-        let mut removed = Vec::new();
+    ) -> Vec<Removed> {
+        let mut removed = match store {
+            Some(store) => store_swept(store, &self.open, &self.removed(verdicts)).await,
+            None => Vec::new(),
+        };
+        let not_stored: BTreeSet<JobId> = removed.iter().map(|one| one.found.job.id()).collect();
+        let is_removed = |found: &&Found| self.is_removed(found, verdicts) && !not_stored.contains(&found.job.id());
         for (InScope { name, scheduler, .. }, inventory) in schedulers.iter().zip(&self.inventories) {
             let limit = format_duration(scheduler.limits().cleanup);
             let told = || format!("{name}: each removal takes {limit} at most, and {AT_ONCE} are under way at once");
-            let removal = remove(scheduler, inventory.found.iter().filter(|found| self.is_removed(found, verdicts)));
+            let removal = remove(scheduler, inventory.found.iter().filter(is_removed));
             let ended = patience::told(terminal, told, removal).await;
             delete_leases(scheduler, inventory, &ended, verdicts).await;
             removed.extend(ended);
@@ -191,7 +204,28 @@ impl Looked<'_> {
             let is_over = |job: &Job| was_removed(job) || (verdicts.is_gone(&job.session) && self.is_absent(job));
             self.open.iter().filter(|job| is_over(job)).for_each(|job| store.cleaned(job));
         }
-        Ok(removed)
+        removed
+    }
+
+    /// Reports what was named with `--id` and is not removed. True if all of it is.
+    fn report_named(&self, verdicts: &Verdicts, text: &mut String) -> bool {
+        let before = text.len();
+        for id in self.ids {
+            if !self.found().any(|found| *id == *found.job.identifier.as_str()) {
+                let _ =
+                    writeln!(text, "nothing that is left has the identifier `{id}`: `muster sweep --dry-run --kept` lists all");
+            }
+        }
+        let named = self.found().filter(|_| !self.ids.is_empty());
+        for found in named.filter(|found| !self.is_removed(found, verdicts)) {
+            let why = match (found.kept, verdicts.state(&found.job.session)) {
+                (Some(_), _) if !self.kept => "it is kept, and only `--kept` removes it",
+                (_, Some(OwnerState::Alive)) => "its session runs",
+                _ => "it is not certain that its session has ended",
+            };
+            let _ = writeln!(text, "not removed: {}: {why}", found.line());
+        }
+        text.len() == before
     }
 }
 
@@ -236,32 +270,35 @@ async fn remove(scheduler: &Arc<dyn Scheduler>, found: impl Iterator<Item = &Fou
     removed
 }
 
-/// Stores which jobs are removed before they have ended: the way in which they end then is not a result.
-async fn store_swept(store: &Store, open: &[&Job], removed: &[&Found]) -> anyhow::Result<()> {
+/// Stores which jobs are removed before they have ended: the way in which they end then is not a result. Returns those of which that
+/// could not be stored: they stay.
+async fn store_swept(store: &Store, open: &[&Job], removed: &[&Found]) -> Vec<Removed> {
+    let mut stay = Vec::new();
     for job in open {
-        if removed.iter().any(|found| found.job.is_same(job) && !found.has_ended) {
-            store.swept(job).await?;
+        let Some(found) = removed.iter().find(|found| found.job.is_same(job) && !found.has_ended) else { continue };
+        if let Err(error) = store.swept(job).await {
+            stay.push(Removed { found: (*found).clone(), left: vec![chain(&error)] });
         }
     }
-    Ok(())
+    stay
 }
 
-/// Reports what was not looked at. True if something is there that could not be.
+/// Reports what was not looked at. True if nothing is there that could not be.
 fn report_unseen(inventories: &[Inventory], text: &mut String) -> bool {
     for note in inventories.iter().flat_map(|inventory| &inventory.notes) {
         let _ = writeln!(text, "note: {note}");
     }
     for error in inventories.iter().flat_map(|inventory| &inventory.blind) {
-        let _ = writeln!(text, "could not look: {}", chain(error));
+        let _ = writeln!(text, "not swept: {}", chain(error));
     }
-    inventories.iter().any(|inventory| !inventory.blind.is_empty())
+    inventories.iter().all(|inventory| inventory.blind.is_empty())
 }
 
 fn report_dry_run(found: &[&Found], text: &mut String) {
     for found in found {
         let _ = writeln!(text, "would remove {}", found.line());
     }
-    let _ = writeln!(text, "{} job(s) of abandoned sessions would be ended", found.len());
+    let _ = writeln!(text, "{} job(s) would be removed", found.len());
 }
 
 /// The sessions that need not end as abandoned, each with the command that finishes it.
@@ -270,7 +307,8 @@ async fn unfinished<'a>(verdicts: &'a Verdicts, cli: &Cli) -> Vec<(&'a SessionId
     verdicts.unfinished().await.into_iter().map(attach).collect()
 }
 
-fn report_ends(removed: &[Removed], text: &mut String) -> usize {
+/// Reports what was removed. True if nothing is left of it.
+fn report_ends(removed: &[Removed], text: &mut String) -> bool {
     for Removed { found, left } in removed {
         let word = if left.is_empty() { "removed" } else { "could not remove" };
         let _ = writeln!(text, "{word} {}", found.line());
@@ -279,6 +317,7 @@ fn report_ends(removed: &[Removed], text: &mut String) -> usize {
         }
     }
     let left = removed.iter().filter(|removed| !removed.left.is_empty()).count();
-    let _ = writeln!(text, "{} job(s) of abandoned sessions ended, {left} left", removed.len() - left);
-    left
+    let not = if left > 0 { format!(", {left} could not be removed") } else { String::new() };
+    let _ = writeln!(text, "{} job(s) removed{not}", removed.len() - left);
+    left == 0
 }

@@ -7,7 +7,6 @@
 //! until that is done this process holds the session: nobody else takes it over.
 
 use crate::wiring::owners::{Finding, Owners, Wait};
-use anyhow::Context;
 use muster_core::{case::SessionId, decisions::liveness::OwnerState};
 use muster_host::owner;
 use muster_session::heartbeat;
@@ -102,17 +101,15 @@ impl Verdicts {
     }
 
     /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
-    /// meanwhile is not gone any more.
-    ///
-    /// # Errors
-    /// A session could not be claimed, though nobody has taken it over.
+    /// meanwhile is not gone any more. What cannot be claimed is left alone: its errors are returned, and the others are claimed.
     pub async fn claim(
         &mut self,
         sessions: &BTreeSet<&SessionId>,
         owners: &Owners<'_>,
         store: Option<&Store>,
         claims: &mut Claims,
-    ) -> anyhow::Result<()> {
+    ) -> Vec<anyhow::Error> {
+        let mut unclaimed = Vec::new();
         for &session in sessions {
             let Some(verdict) = self.0.get_mut(session).filter(|verdict| verdict.state == OwnerState::Gone) else { continue };
             if let Some((finding, since)) = &mut verdict.signs {
@@ -123,14 +120,18 @@ impl Verdicts {
                 match claims.add(store, session, held).await {
                     Ok(()) => {}
                     Err(StoreError::Taken { .. }) => verdict.state = OwnerState::Alive,
-                    Err(error) => return Err(error).with_context(|| unclaimed(session)),
+                    Err(error) => {
+                        verdict.state = OwnerState::Unknown;
+                        unclaimed.push(anyhow::Error::new(error).context(self::unclaimed(session)));
+                        continue;
+                    }
                 }
             }
             if verdict.state != OwnerState::Gone {
                 owners.terminal.note(&format!("note: session {session} was taken over meanwhile: nothing of it is removed"));
             }
         }
-        Ok(())
+        unclaimed
     }
 }
 
@@ -228,13 +229,12 @@ mod tests {
         let owners = Owners { reader: None, schedulers: &[], terminal };
         let claimed = async |claims: &mut Claims| {
             let mut verdicts = Verdicts(BTreeMap::from([(session.clone(), gone())]));
-            let claimed = verdicts.claim(&BTreeSet::from([&session]), &owners, Some(&store), claims).await;
-            (claimed.map_err(|error| error.to_string()), verdicts.state(&session))
+            let unclaimed = verdicts.claim(&BTreeSet::from([&session]), &owners, Some(&store), claims).await;
+            (unclaimed.iter().map(ToString::to_string).collect::<Vec<_>>(), verdicts.state(&session))
         };
         // Nobody holds it as the verdict says.
-        assert_eq!(claimed(&mut Claims::default()).await, (Ok(()), Some(OwnerState::Alive)));
+        assert_eq!(claimed(&mut Claims::default()).await, (Vec::new(), Some(OwnerState::Alive)));
         store.close().await.unwrap();
-        let (error, _) = claimed(&mut Claims::default()).await;
-        assert_eq!(error.unwrap_err(), unclaimed(&session));
+        assert_eq!(claimed(&mut Claims::default()).await, (vec![unclaimed(&session)], Some(OwnerState::Unknown)));
     }
 }

@@ -337,7 +337,7 @@ fn sweep_refuses_a_system_that_cannot_be_read() {
     }
     // A mistake in the file of another system stops no sweep of this one.
     let ended = sandbox.muster(&["-C", "broken.yaml", "-C", "site.yaml", "sweep"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "0 job(s) of abandoned sessions ended, 0 left\n"));
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "0 job(s) removed\n"));
     assert!(ended.stderr.starts_with("warning: a site file has mistakes, and its system is not swept:"), "{}", ended.stderr);
 }
 

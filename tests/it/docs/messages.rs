@@ -122,7 +122,7 @@ const CALLS: [&str; 18] = [
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 28] = [
+const OTHERS_OF_CALLS: [&str; 27] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
@@ -150,8 +150,7 @@ const OTHERS_OF_CALLS: [&str; 28] = [
     "at most this run uses ……",
     "only `…` is shown; it was judged together with the other partitions",
     // Counts, and parts of files.
-    "… job(s) of abandoned sessions would be ended",
-    "… job(s) of abandoned sessions ended, … left",
+    "… job(s) would be removed",
     "… (beyond the limit)",
     "# scheduler …, … task(s), time_limit …, max_pending_time …",
     "  - name: …\n    scheduler: …\n    environs: [default]",

@@ -96,7 +96,7 @@ fn what_sweep_has_removed_is_not_the_jobs_fault() {
         "{said}"
     );
     let swept = sandbox.muster(&["sweep"]);
-    assert!(swept.stdout.contains("1 job(s) of abandoned sessions ended, 0 left"), "{}{}", swept.stdout, swept.stderr);
+    assert!(swept.stdout.contains("1 job(s) removed\n"), "{}{}", swept.stdout, swept.stderr);
     let said = note(&swept.stdout).expect("a note");
     let command = said.split('`').nth(1).expect("a command").trim_start_matches("muster ").to_owned();
     assert!(said.ends_with("` runs the rest of it"), "{said}");

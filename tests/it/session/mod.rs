@@ -7,4 +7,5 @@ mod redraw;
 mod resume;
 mod rounds;
 mod signals;
+mod sweep;
 mod watched;

@@ -296,7 +296,7 @@ fn what_was_taken_over_while_sweep_waited_for_another_session_is_left_alone() {
     notes.read_to_string(&mut text).expect("text");
     let swept = ended(&sandbox, sweep);
     assert!(text.contains("was taken over meanwhile: nothing of it is removed"), "{text}\n{}", swept.stdout);
-    assert!(swept.stdout.contains("3 job(s) of abandoned sessions ended, 0 left"), "those of the other: {}", swept.stdout);
+    assert!(swept.stdout.contains("3 job(s) removed\n"), "those of the other: {}", swept.stdout);
     sandbox.write("go", "");
     let attached = ended(&sandbox, attached);
     assert_eq!(attached.code, Some(0), "{}\n{}", attached.stdout, attached.stderr);

@@ -119,7 +119,7 @@ fn a4_after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
         assert_ne!(ground.case()["identifier"], TAKEN, "{step}");
         ground.assert_only_the_others_is_left(step);
         let swept = ground.muster(&["sweep", "--dry-run"]);
-        assert!(swept.stdout.ends_with("0 job(s) of abandoned sessions would be ended\n"), "{step}: {}", swept.stdout);
+        assert!(swept.stdout.ends_with("0 job(s) would be removed\n"), "{step}: {}", swept.stdout);
     }
 }
 

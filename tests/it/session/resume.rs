@@ -50,7 +50,7 @@ fn a_session_that_was_killed_at_any_step_is_finished_and_the_next_is_a_new_one()
         kills += 1;
         let ended = resume(&sandbox);
         assert_eq!(ended.code, Some(0), "{step}: {}\n{}", ended.stdout, ended.stderr);
-        assert!(ended.stderr.contains("sweep: 0 job(s) of abandoned sessions ended, 0 left"), "{step}: {}", ended.stderr);
+        assert!(ended.stderr.contains("sweep: 0 job(s) removed"), "{step}: {}", ended.stderr);
         let report = report(&sandbox);
         let counts = (&report["totals"]["passed"], report["cases"].as_array().map(Vec::len));
         assert_eq!(counts, (&Value::from(3), Some(3)), "{step}");

@@ -281,7 +281,7 @@ fn a_scheduler_that_cannot_be_reached_hides_no_other() {
     sandbox.write("site.yaml", &SITE.replace("environments:", cluster)).write("kubeconfig", "contexts: [");
     let swept: Ended = sandbox.command(&["sweep"]).env("KUBECONFIG", "kubeconfig").output().expect("the program runs").into();
     let Ended { stdout, .. } = swept.expect(1);
-    assert!(stdout.contains("could not look") && stdout.contains("connect to `k8s`"), "{stdout}");
+    assert!(stdout.contains("not swept: ") && stdout.contains("connect to `k8s`"), "{stdout}");
     assert_eq!(sandbox.notes(), 0);
 }
 
