@@ -68,6 +68,29 @@ fn a_check_only_reports_and_standard_output_is_the_yaml() {
 }
 
 #[test]
+fn what_is_converted_from_a_descriptor_of_anubis_loads_whatever_its_sources_are() {
+    let sandbox = Sandbox::new();
+    let path = testdata("anubis").join("sources.toml");
+    let text = fs::read_to_string(&path).expect("a descriptor");
+    // Its image and its type are refused as well, and each is in any check for EC2.
+    let text = text.replace("ami-one", "ami-0abc1234").replace("\"large\"", "\"c7i.large\"");
+    sandbox.write("sources.toml", &text);
+    let converted = sandbox.muster(&["convert", "sources.toml"]);
+    assert_eq!(converted.code, Some(1), "{}", converted.stderr);
+    let sources = text.matches("[[data.sources]]").count();
+    let (written, refused) =
+        (sandbox.read("sources.check.yaml").matches("- src:").count(), converted.stderr.matches(": refused: ").count());
+    assert_eq!(written + refused, sources, "{}", converted.stderr);
+    let options = "{ region: eu-west-1, bucket: s3://bucket/muster, subnets: [subnet-0abc1234] }";
+    sandbox.write(
+        "site-config/aws.yaml",
+        &format!("name: aws\npartitions: [{{ name: cloud, scheduler: ec2, environs: [default], time_limit: 1h, sched_options: {options} }}]\nenvironments: [{{ name: default }}]\n"),
+    );
+    let listed = sandbox.muster(&["-c", "sources.check.yaml", "--system", "aws", "--dry-run"]);
+    assert_eq!(listed.code, Some(0), "{}{}", listed.stdout, listed.stderr);
+}
+
+#[test]
 fn folders_keep_their_shape_and_files_without_checks_are_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("suite/a/hello.py", CHECK).write("suite/b/hello.py", CHECK).write("suite/tool.py", "def f():\n    return 1\n");

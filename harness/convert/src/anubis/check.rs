@@ -1,6 +1,7 @@
 //! A descriptor as a check.
 
 use super::{
+    data::{data, sources},
     descriptor::{Descriptor, Said},
     metrics,
 };
@@ -100,7 +101,7 @@ fn ec2(descriptor: &mut Descriptor<'_>) -> Entries {
     let mut config: Vec<(Value, Value)> = Vec::new();
     let image = descriptor.text("aws.ec2.image").or_else(|| descriptor.text("env.image"));
     match image {
-        Some(Said { value, .. }) if value.starts_with("ami-") || value.starts_with("resolve:ssm:") => {
+        Some(Said { value, .. }) if is_image(&value) => {
             config.push((Value::Str("ami".to_owned()), Value::Str(value)));
         }
         Some(Said { line, .. }) => {
@@ -112,8 +113,13 @@ fn ec2(descriptor: &mut Descriptor<'_>) -> Entries {
             descriptor.say(1, Level::Refused, why, Some("write `ami: ami-..` or `ami: resolve:ssm:..` in `ec2_config`"));
         }
     }
-    if let Some(said) = descriptor.text("hardware.instance_type") {
-        config.push((Value::Str("instance_type".to_owned()), Value::Str(said.value)));
+    if let Some(Said { value, line }) = descriptor.text("hardware.instance_type") {
+        if is_instance_type(&value) {
+            config.push((Value::Str("instance_type".to_owned()), Value::Str(value)));
+        } else {
+            let why = format!("`{value}` is not an instance type");
+            descriptor.say(line, Level::Refused, why, Some("write `instance_type: c7i.8xlarge` or another one in `ec2_config`"));
+        }
     }
     let data = data(descriptor);
     if !data.is_empty() {
@@ -129,107 +135,19 @@ fn ec2(descriptor: &mut Descriptor<'_>) -> Entries {
     vec![("ec2_config".to_owned(), Value::Dict(config))]
 }
 
-/// Data sets, for instances.
-fn data(descriptor: &mut Descriptor<'_>) -> Vec<Value> {
-    let mut sets = Vec::new();
-    for Source { src, dest, sum } in sources(descriptor) {
-        let Some(src) = source(descriptor, src, sum.is_some()) else { continue };
-        let Some(dest) = destination(descriptor, dest) else { continue };
-        let sum = sum.and_then(|sum| digest(descriptor, sum, src.ends_with('/')));
-        let mut set = vec![("src", src), ("dest", dest)];
-        set.extend(sum.map(|sum| ("md5", sum)));
-        sets.push(Value::Dict(set.into_iter().map(|(key, value)| (Value::Str(key.to_owned()), Value::Str(value))).collect()));
+/// Whether a check may name its image so.
+fn is_image(text: &str) -> bool {
+    if let Some(name) = text.strip_prefix("resolve:ssm:") {
+        return name.len() > 1 && name.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-:".contains(c));
     }
-    sets
+    let digits = text.strip_prefix("ami-").unwrap_or_default();
+    matches!(digits.len(), 8 | 17) && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A data source as it is written.
-struct Source {
-    src: Said<String>,
-    dest: Said<String>,
-    sum: Option<Said<String>>,
-}
-
-fn sources(descriptor: &mut Descriptor<'_>) -> Vec<Source> {
-    let mut sets = Vec::new();
-    for at in 0.. {
-        let path = format!("data.sources.{at}");
-        if !descriptor.has(&format!("{path}.")) {
-            return sets;
-        }
-        let line = descriptor.line_of(&path);
-        let src = descriptor.text(&format!("{path}.src")).or_else(|| descriptor.text(&format!("{path}.uri")));
-        let dest = descriptor.text(&format!("{path}.path"));
-        let sum = descriptor.text(&format!("{path}.md5"));
-        let (Some(src), Some(dest)) = (src, dest) else {
-            descriptor.say(line, Level::Defect, "a data source needs `src` and `path`".to_owned(), None);
-            continue;
-        };
-        if sum.is_none() && ["http://", "https://"].iter().any(|scheme| src.value.starts_with(scheme)) {
-            let why = "a file of the web is verified before it is used, and the descriptor has no digest of it".to_owned();
-            descriptor.say(src.line, Level::Refused, why, Some("add it to `data` with `sha256`, as `sha256sum FILE` prints it"));
-            continue;
-        }
-        sets.push(Source { src, dest, sum });
-    }
-    sets
-}
-
-/// The source of a data set as a check names it. Anubis takes what has no digest and no ending for a folder.
-fn source(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>, has_digest: bool) -> Option<String> {
-    let Some(place) = value.strip_prefix("s3://") else { return Some(value) };
-    let (_, key) = place.split_once('/').unwrap_or((place, ""));
-    if !is_plain(key) && !key.is_empty() {
-        let why = format!("`{value}` has letters that no key of a data set has");
-        descriptor.say(
-            line,
-            Level::Refused,
-            why,
-            Some("copy it to a key of letters, digits and `/_.-=+@:,`, and add it to `data`"),
-        );
-        return None;
-    }
-    let is_file = has_digest || key.ends_with('/') || key.rsplit('/').next().is_some_and(|last| last.contains('.'));
-    if is_file {
-        return Some(value);
-    }
-    let why = format!("`{value}` is taken for a folder: all that is below it is fetched");
-    descriptor.say(line, Level::Note, why, Some("leave out the `/` at its end if it is one object"));
-    Some(format!("{value}/"))
-}
-
-/// Where a data set goes.
-fn destination(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>) -> Option<String> {
-    let dest = match value.strip_prefix("~/") {
-        Some(below) => {
-            descriptor.say(line, Level::Note, "the script is root, whose home is /root".to_owned(), None);
-            format!("/root/{below}")
-        }
-        None => value,
-    };
-    let is_place = is_plain(&dest) && dest != "/" && !dest.split('/').any(|part| part == "..");
-    if !is_place {
-        let why = format!("`{dest}` is not a path for a data set");
-        descriptor.say(line, Level::Refused, why, Some("add it to `data` with a path of letters, digits and `/_.-=+@:,`"));
-    }
-    is_place.then_some(dest)
-}
-
-/// By what a data set is verified. A folder has no digest.
-fn digest(descriptor: &mut Descriptor<'_>, Said { value, line }: Said<String>, is_folder: bool) -> Option<String> {
-    let why = if is_folder {
-        "a folder has no digest".to_owned()
-    } else if value.len() == 32 && value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Some(value);
-    } else {
-        format!("`{value}` is not a digest of MD5, which has 32 hex digits")
-    };
-    descriptor.say(line, Level::Dropped, why, Some("each file is verified by its size alone"));
-    None
-}
-
-fn is_plain(path: &str) -> bool {
-    !path.is_empty() && path.chars().all(|c| c.is_ascii_alphanumeric() || "/_.-=+@:,".contains(c))
+/// Whether a check may name a type so: a family and a size.
+fn is_instance_type(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'-'));
+    text.split_once('.').is_some_and(|(family, size)| is_part(family) && is_part(size))
 }
 
 fn pods(descriptor: &mut Descriptor<'_>) -> Entries {

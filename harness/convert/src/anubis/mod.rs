@@ -6,6 +6,7 @@
 //! The keys are those of Anubis' descriptor schema 0.1.0 and of the proposal for its engine `aws.ec2`.
 
 mod check;
+mod data;
 mod descriptor;
 mod metrics;
 
