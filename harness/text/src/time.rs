@@ -18,6 +18,11 @@ impl Timestamp {
         Self(seconds.saturating_mul(1_000_000))
     }
 
+    /// Whole seconds since the Unix epoch, of whoever counts so.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
     /// The time that passed from `earlier` to `self`; zero if the clock went backwards.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -200,6 +205,14 @@ pub fn format_duration(length: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_second_of_a_time_is_the_last_one_that_has_begun() {
+        for (time, second) in [(0, 0), (999_999, 0), (1_000_000, 1), (-1, -1), (-1_000_000, -1)] {
+            assert_eq!(Timestamp(time).seconds(), second, "{time}");
+        }
+        assert_eq!(Timestamp::of_seconds(1_796_000_000).seconds(), 1_796_000_000);
+    }
 
     #[test]
     fn durations_are_read_as_reframe_reads_them() {

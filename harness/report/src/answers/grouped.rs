@@ -212,7 +212,7 @@ fn value(Figure { session, case, measurement }: Figure<'_>, name: &str) -> Strin
         "filename" => case.about.file.clone(),
         "attempt" => case.attempt.to_string(),
         "section" => measurement.section.clone().unwrap_or_default(),
-        "job_completion_time_unix" => (case.times.finished.0 / 1_000_000).to_string(),
+        "job_completion_time_unix" => case.times.finished.seconds().to_string(),
         "session_uuid" => session.id.0.clone(),
         "hostname" => session.host.clone(),
         "user" => session.user.clone(),

@@ -85,7 +85,7 @@ fn scope(session: &Session, night: Option<&str>, counts: &CaseCounts) -> Scope {
     for (name, value) in &session.extras {
         scope.set(name.as_str(), value.as_str());
     }
-    let seconds = |at: muster_text::time::Timestamp| at.0 / 1_000_000;
+    let seconds = muster_text::time::Timestamp::seconds;
     scope.set("uuid", session.id.0.as_str());
     scope.set("session", session.id.0.as_str());
     scope.set("hostname", session.host.as_str());

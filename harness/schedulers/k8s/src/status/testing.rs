@@ -198,7 +198,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 }
 
 fn seconds(time: Timestamp) -> i64 {
-    time.0 / 1_000_000 - START
+    time.seconds() - START
 }
 
 fn time(seconds: i64) -> String {

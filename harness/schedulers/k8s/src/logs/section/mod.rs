@@ -378,5 +378,5 @@ fn never(error: &ApiError) -> bool {
 
 /// A status knows whole seconds, a log's lines nanoseconds.
 fn whole_second(time: Timestamp) -> Timestamp {
-    Timestamp(time.0.div_euclid(1_000_000) * 1_000_000)
+    Timestamp::of_seconds(time.seconds())
 }
