@@ -1,9 +1,24 @@
 //! Cases that do not end well: what is said of them, and what stays.
 
 use super::{cloud::Cloud, place::Place};
+use crate::common::eventually;
 use serde_json::{Value, json};
+use std::{
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 const OFTEN: &str = "poll_interval: 1s";
+
+/// Waits until S3 has the beginning of the log of the first instance: its agent has said something after that.
+fn await_log(cloud: &Cloud) {
+    eventually("a part of the log", Duration::from_mins(1), || {
+        let puts = cloud.requests("PutObject");
+        let paths: Vec<&str> = puts.iter().filter_map(|put| put["path"].as_str()).collect();
+        let log = paths.iter().position(|path| path.ends_with("/0/log.000"));
+        log.is_some_and(|log| paths[log..].iter().any(|path| path.ends_with("/0/status")))
+    });
+}
 
 fn live(cloud: &Cloud) -> Vec<Value> {
     cloud.instances().into_iter().filter(|one| one["state"] == "running" || one["state"] == "pending").collect()
@@ -25,9 +40,9 @@ pub(crate) fn a_script_that_fails_keeps_its_instance_for_a_while() {
     let identifier = ended.case()["identifier"].as_str().unwrap_or_default();
     let command = format!("--kept --id {identifier}");
     assert!(ended.text.contains(&command) && ended.text.contains("what was kept goes by itself at 2"), "{}", ended.text);
-    for (other, left) in [("aaaaaaaa", 1), (identifier, 0)] {
+    for (other, code, left) in [("aaaaaaaa", 1, 1), (identifier, 0, 0)] {
         let swept = place.start(&mut place.command(&["sweep", "--kept", "--id", other])).ended();
-        assert_eq!((swept.code, live(&cloud).len()), (Some(0), left), "{}", swept.text);
+        assert_eq!((swept.code, live(&cloud).len()), (Some(code), left), "{}", swept.text);
     }
     assert_eq!(cloud.left()["objects"], json!([]));
 
@@ -45,7 +60,7 @@ pub(crate) fn a_host_that_is_lost_ends_its_case_with_the_log_so_far() {
     let place = Place::new(&cloud, OFTEN, check, "");
     let running = place.started(&[]);
     let id = cloud.await_state("running", 1).remove(0);
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    await_log(&cloud);
     cloud.ask("crash", json!({ "id": id }));
     let ended = running.ended().expect_case(3, "disrupted{node}", &[&id, "Server.InternalError"]);
     assert!(live(&cloud).is_empty());
@@ -67,8 +82,7 @@ pub(crate) fn an_interrupt_ends_all_instances() {
     let cloud = Cloud::start();
     let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "");
     let running = place.started(&[]);
-    cloud.await_state("running", 1);
-    std::thread::sleep(std::time::Duration::from_secs(12));
+    await_log(&cloud);
     running.signal("INT");
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{}", ended.text);
@@ -84,10 +98,10 @@ pub(crate) fn a_second_interrupt_says_what_may_be_left() {
     let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "");
     let running = place.started(&[]);
     cloud.await_state("running", 1);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    sleep(Duration::from_secs(3));
     cloud.fault(json!({ "action": "TerminateInstances", "code": "InternalError", "status": 500, "n": 1000 }));
     running.signal("INT");
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    sleep(Duration::from_secs(2));
     running.signal("INT");
     let ended = running.ended();
     assert_eq!(ended.code, Some(130), "{}", ended.text);
@@ -104,11 +118,8 @@ pub(crate) fn an_outage_of_s3_at_the_end_loses_nothing_that_the_console_has() {
     let check = format!("time_limit: 2m\nkeep_failed: 0s\nexecutable: '{script}'\nsanity: []");
     let place = Place::new(&cloud, OFTEN, &check, "");
     let running = place.started(&[]);
-    cloud.await_state("running", 1);
     // Some of the log has come, then nothing more does.
-    crate::common::eventually("a part of the log", std::time::Duration::from_secs(30), || {
-        cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/0/log.000"))
-    });
+    await_log(&cloud);
     cloud.ask("outage", json!({ "mode": "503", "who": "guests" }));
     let ended = running.ended().expect_case(1, "fail{workload}", &["7"]);
     let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
@@ -132,15 +143,13 @@ pub(crate) fn a_rank_that_is_lost_ends_its_case_at_once_and_is_named() {
     let check = "time_limit: 2m\nnum_tasks: 3\nexecutable: 'echo began; sleep 100'\nsanity: []";
     let place = Place::new(&cloud, OFTEN, check, "");
     let running = place.started(&[]);
-    crate::common::eventually("the script runs", std::time::Duration::from_secs(40), || {
-        cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/0/log.000"))
-    });
+    await_log(&cloud);
     let lost = cloud.instances().into_iter().find(|one| one["rank"] == 2).expect("a third instance");
     let id = lost["id"].as_str().unwrap_or_default().to_owned();
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     cloud.ask("crash", json!({ "id": id }));
     let ended = running.ended().expect_case(3, "disrupted{node}", &[&format!("rank 2 ({id}) was lost")]);
-    assert!(began.elapsed() < std::time::Duration::from_secs(45), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(45), "{:?}", began.elapsed());
     assert!(cloud.requests("PutObject").iter().any(|put| put["path"].as_str().unwrap_or_default().ends_with("/stop")));
     assert!(live(&cloud).is_empty(), "{}", ended.text);
 }
@@ -152,7 +161,7 @@ pub(crate) fn a_case_whose_capacity_was_taken_away_is_launched_again() {
     let place = Place::new(&cloud, OFTEN, check, "market: spot");
     let running = place.started(&[]);
     let id = cloud.await_state("running", 1).remove(0);
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    await_log(&cloud);
     cloud.ask("spot", json!({ "id": id, "after": 2 }));
     let ended = running.ended();
     assert_eq!(ended.code, Some(0), "{}", ended.text);
@@ -170,7 +179,7 @@ pub(crate) fn a_sweep_says_what_is_left_and_what_it_costs_and_removes_it() {
     let place = Place::new(&cloud, options, check, "");
     let running = place.started(&[]);
     let ids = cloud.await_state("running", 2);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    sleep(Duration::from_secs(3));
     running.signal("KILL");
     running.ended();
     let looked = place.start(&mut place.command(&["sweep", "--dry-run"])).ended();
@@ -200,7 +209,7 @@ pub(crate) fn spot_capacity_that_is_taken_away_is_said_to_be() {
     let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "market: spot");
     let running = place.started(&[]);
     let id = cloud.await_state("running", 1).remove(0);
-    std::thread::sleep(std::time::Duration::from_secs(6));
+    await_log(&cloud);
     cloud.ask("spot", json!({ "id": id, "after": 3 }));
     running.ended().expect_case(3, "disrupted{preempted}", &[&id]);
     assert!(live(&cloud).is_empty());
@@ -213,7 +222,7 @@ pub(crate) fn a_session_that_was_killed_is_finished_by_the_next_one_and_nothing_
     let place = Place::new(&cloud, OFTEN, check, "");
     let running = place.started(&[]);
     cloud.await_state("running", 1);
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    sleep(Duration::from_secs(3));
     running.signal("KILL");
     running.ended();
     place.run(&["--resume"]).expect_case(0, "pass", &[]);

@@ -7,7 +7,14 @@ use super::{
 use crate::config::Digest;
 use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
-use std::io::Read;
+use std::{
+    io::Read,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+fn now() -> i64 {
+    i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
+}
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
@@ -140,7 +147,7 @@ fn while_files_are_sent_the_script_is_said_to_have_ended() {
         assert_eq!((&said["state"], &said["exit"]), (&json!("sending"), &json!(3)));
         assert_eq!(log(&server, 0), "x\n", "its log is there before its files");
         let ended = said["t"].as_i64().unwrap();
-        thread::sleep(std::time::Duration::from_secs(3));
+        until("another second has begun", || now() > ended);
         server.go_on();
         instance.wait();
         let said = status(&server, 0);

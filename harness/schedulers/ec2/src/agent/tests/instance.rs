@@ -168,7 +168,14 @@ impl Instance {
             pace: given.pace,
         };
         let lives = given.token.map_or_else(|| "ttl=21600".to_owned(), |seconds| format!("ttl={seconds}"));
-        fs::write(instance.path("user-data"), script(&orders).replace("ttl=21600", &lives)).unwrap();
+        let mut script = script(&orders).replace("ttl=21600", &lives);
+        if given.shell == Shell::Busybox {
+            // It takes programs of its own before those of `PATH`, but not before functions.
+            let programs = instance.path("bin");
+            let function = |name: &str| format!("{name}() {{ {}/{name} \"$@\"; }}\n", programs.display());
+            script = script.replacen("#!/bin/sh\n", &format!("#!/bin/sh\n{}{}", function("date"), function("sleep")), 1);
+        }
+        fs::write(instance.path("user-data"), script).unwrap();
         instance.programs(given);
         instance.disks(given);
         instance.start("user-data", server, given.rank);
@@ -224,7 +231,22 @@ impl Instance {
         let (date, jump) = (date.display(), jump.display());
         let text = format!("now=$({date}{name} +%s)\n[ ! -e {jump} ] || now=$((now + $(cat {jump})))\necho $now");
         self.wrapper("date", &text);
+        self.sleeps(given);
         self.wrapper("shutdown", "echo \"$*\" >>\"$SHUTDOWN_CALLS\"");
+    }
+
+    /// Agent and script sleep a fifth of what they say, which is in `sleeps`. Files that were there before the script have an older
+    /// second: where they count, a second is one.
+    fn sleeps(&self, given: Given<'_>) {
+        let (program, name) = if given.shell == Shell::Busybox { (which("busybox"), " sleep") } else { (which("sleep"), "") };
+        let (program, calls) = (program.unwrap(), self.path("sleeps"));
+        let (program, calls) = (program.display(), calls.display());
+        let part = if given.keeps_files { 1 } else { 5 };
+        fs::remove_file(self.path("bin/sleep")).unwrap();
+        let text = format!(
+            "echo \"$1\" >>{calls}\ntenths=$(($1 * 10 / {part}))\nexec {program}{name} $((tenths / 10)).$((tenths % 10))"
+        );
+        self.wrapper("sleep", &text);
     }
 
     /// What the kernel says of its disks, and programs that would change them.
@@ -267,6 +289,11 @@ impl Instance {
         // The user data is run twice: by cloud-init, and as a service.
         until("the agent ends", || self.shutdowns().len() >= 5 && !self.has_processes());
         self.shutdowns()
+    }
+
+    /// What a script waits for that waits for `go`.
+    pub(super) fn go(&self) {
+        fs::write(self.path("root/work/go"), "").unwrap();
     }
 
     /// Whether a process works in one of its folders.

@@ -174,8 +174,14 @@ fn a_script_that_ignores_its_limit_is_killed_with_all_it_has_started() {
 fn a_long_log_of_any_bytes_arrives_in_segments() {
     if can_play(Shell::Dash, "curl") {
         let pace = Pace { blocks: 1, ..Given::default().pace };
-        let script = "n=0; while [ $n -lt 3500 ]; do printf '\\377'; n=$((n + 1)); [ $n -ne 1500 ] || sleep 2; done\n";
-        let (server, _) = run(Given { pace, ..Given::default() }, script);
+        let script = "n=0; while [ $n -lt 3500 ]; do\n\
+            printf '\\377'; n=$((n + 1)); [ $n -ne 1500 ] || while [ ! -e go ]; do sleep 1; done\ndone\n";
+        let server = Server::start();
+        stage(&server, script, 1);
+        let instance = Instance::boot(&server, Given { pace, ..Given::default() });
+        until("a part of it is there", || server.segments(0).concat().len() == 1500);
+        instance.go();
+        instance.wait();
         let lengths: Vec<usize> = server.segments(0).iter().map(Vec::len).collect();
         assert_eq!(lengths, [1024, 1024, 1024, 428]);
         assert!(server.segments(0).concat().iter().all(|byte| *byte == 0xff));
@@ -188,10 +194,11 @@ fn what_s3_does_not_take_is_on_the_console() {
         return;
     }
     let server = Server::start();
-    stage(&server, "echo first\nsleep 4\nprintf 'last\\001\\n'\nexit 3\n", 1);
+    stage(&server, "echo first\nwhile [ ! -e go ]; do sleep 1; done\nprintf 'last\\001\\n'\nexit 3\n", 1);
     let instance = Instance::boot(&server, Given::default());
     until("the log has begun", || log(&server, 0) == "first\n");
     server.refuse_puts();
+    instance.go();
     instance.wait();
     assert_eq!(log(&server, 0), "first\n", "S3 has nothing more");
     let console = instance.read("console");

@@ -6,7 +6,7 @@ use std::{
     net::{TcpListener, TcpStream},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -19,6 +19,8 @@ pub(super) const SECRET: &str = "X-Amz-Signature=5ec2e7";
 struct State {
     objects: std::sync::Mutex<BTreeMap<String, Vec<u8>>>,
     refuses_puts: AtomicBool,
+    /// So many were refused.
+    refused: AtomicU32,
     /// So many requests whose address holds this get an error.
     fails: std::sync::Mutex<BTreeMap<&'static str, u32>>,
     has_spot_notice: AtomicBool,
@@ -78,6 +80,16 @@ impl Server {
     /// From now on, S3 takes nothing.
     pub(super) fn refuse_puts(&self) {
         self.state.refuses_puts.store(true, Ordering::SeqCst);
+    }
+
+    /// How many writes S3 has refused.
+    pub(super) fn refused(&self) -> u32 {
+        self.state.refused.load(Ordering::SeqCst)
+    }
+
+    /// How many tokens the metadata service has given.
+    pub(super) fn tokens(&self) -> usize {
+        self.state.tokens.lock().unwrap().len()
     }
 
     pub(super) fn take_puts(&self) {
@@ -166,7 +178,10 @@ impl Server {
             return ("403 Forbidden", Vec::new());
         }
         match method {
-            "PUT" if self.state.refuses_puts.load(Ordering::SeqCst) => ("503 Slow Down", Vec::new()),
+            "PUT" if self.state.refuses_puts.load(Ordering::SeqCst) => {
+                self.state.refused.fetch_add(1, Ordering::SeqCst);
+                ("503 Slow Down", Vec::new())
+            }
             "PUT" => {
                 self.put(key, body);
                 ("200 OK", Vec::new())
