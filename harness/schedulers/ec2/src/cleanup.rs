@@ -10,12 +10,10 @@
 use crate::{
     agent::parcel,
     cloud::{CloudError, Filter, Instance},
-    decide::{LISTED_WITHIN, block::shown, seen::State, stay},
-    failure,
-    launch::seconds,
-    objects,
+    decide::{LISTED_WITHIN, UNTIL_LISTED, block::shown, seen::State, stay},
+    failure, objects,
     plan::Handle,
-    poll::{Region, Sight, Tracked, of_job, state},
+    poll::{Asked, Region, Sight, Tracked, of_job, state},
 };
 use muster_core::{
     error::SchedulerError,
@@ -43,7 +41,7 @@ const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
     let (tracked, _watching) = region.watch(job)?;
     let handle = tracked.handle();
-    let was_never_there = handle.launched.is_none() && !region.attempts(job).is_doubtful;
+    let was_never_there = handle.launched.is_none() && region.attempts(job).asked != Asked::Doubtful;
     let cleanup = Cleanup { region, job, handle, tracked };
     let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
@@ -100,13 +98,12 @@ impl Cleanup<'_> {
         }
         let keep = Duration::from_secs(self.handle.lifetime.keep);
         let until = self.region.now().plus(keep);
-        let tag = ("rfm-expires", seconds(until).to_string());
+        let tag = ("rfm-expires", until.seconds().to_string());
         // Whatever is refused here, the others end.
         if let Err(error) = self.region.cloud.tag(&kept, (tag.0, &tag.1)).await {
             tracing::warn!(%error, case = self.job.case, "the time of kept instances was not extended: that of their launch holds");
         }
-        let mark = format!("{}{}", self.handle.prefix, objects::KEPT);
-        if let Err(error) = objects::note_kept(self.region, &self.handle, &mark).await {
+        if let Err(error) = objects::note_kept(self.region, &self.handle, until).await {
             tracing::warn!(%error, case = self.job.case, "it could not be noted that instances are kept: a sweep takes them for running ones");
         }
         // Its timer began when its agent said how the script had ended.
@@ -179,7 +176,7 @@ impl Cleanup<'_> {
         if sight.instances.is_empty() && self.handle.launched.is_none() {
             let within = self.may_be_listed_within().await;
             while sight.instances.is_empty() && started.elapsed() < within {
-                sleep(self.handle.poll_interval).await;
+                sleep(UNTIL_LISTED).await;
                 sight = self.next_sight().await?;
             }
         }
@@ -214,18 +211,19 @@ impl Cleanup<'_> {
         }
     }
 
-    /// For how long EC2 may still list what was launched without an answer: by this process, or one that was killed then. Each puts the
-    /// list of addresses into the bucket just before.
+    /// For how long EC2 may still list what was launched without an answer: by this process, or one that was killed then. Each notes
+    /// in the bucket that it asks.
     async fn may_be_listed_within(&self) -> Duration {
-        let attempts = self.region.attempts(self.job);
-        if attempts.is_ours {
-            return if attempts.is_doubtful { LISTED_WITHIN } else { Duration::ZERO };
+        match self.region.attempts(self.job).asked {
+            Asked::Answered => return Duration::ZERO,
+            Asked::Doubtful => return LISTED_WITHIN,
+            Asked::Elsewhere => {}
         }
-        let list = format!("{}{}", self.handle.prefix, parcel::LIST);
+        let note = format!("{}{}", self.handle.prefix, objects::ASKED);
         // Without its bucket, the groups of a job can go all the same.
-        let Ok(listed) = self.region.cloud.objects(&self.handle.bucket.name, &list).await else { return LISTED_WITHIN };
-        let asked = listed.iter().filter(|object| object.key == list).filter_map(|object| object.modified).max();
-        asked.map_or(Duration::ZERO, |asked| LISTED_WITHIN.saturating_sub(self.region.now().since(asked)))
+        let Ok(listed) = self.region.cloud.objects(&self.handle.bucket.name, &note).await else { return LISTED_WITHIN };
+        let Some(asked) = listed.iter().find(|object| object.key == note) else { return Duration::ZERO };
+        asked.modified.map_or(LISTED_WITHIN, |at| LISTED_WITHIN.saturating_sub(self.region.now().since(at)))
     }
 
     async fn terminate(&self, ids: &[String]) -> Result<(), SchedulerError> {

@@ -9,6 +9,7 @@ use crate::{
     plan::{Handle, Lifetime, NAME, Place},
     poll::Region,
 };
+use futures_util::{StreamExt, stream};
 use muster_core::{
     case::{Identifier, SessionId},
     error::{Class, SchedulerError},
@@ -31,6 +32,9 @@ use std::{
     time::Duration,
 };
 
+/// How many objects are read at once.
+const AT_ONCE: usize = 16;
+
 /// How far clocks may differ.
 const SKEW: Duration = Duration::from_mins(10);
 
@@ -50,7 +54,17 @@ struct Left {
     volumes: Vec<Thing>,
     /// Where its objects are, and how many there are.
     objects: Option<(Bucket, usize)>,
-    has_mark: bool,
+    mark: Mark,
+}
+
+/// What the bucket says of whether it is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Mark {
+    #[default]
+    Absent,
+    Kept,
+    /// Of what has no instance any more: until when it was kept.
+    KeptUntil(Timestamp),
 }
 
 /// The places of a scope, and the partitions of which it is not known where they are.
@@ -152,11 +166,29 @@ async fn left(region: &Region, spot: &Spot) -> Result<BTreeMap<JobId, Left>, Clo
             let (session, identifier, name) = (parts.next(), parts.next().and_then(Identifier::parse), parts.next());
             let (Some(session), Some(identifier), Some(name)) = (session, identifier, name) else { continue };
             let left = all.entry((SessionId(session.to_owned()), identifier)).or_default();
-            left.has_mark |= name == objects::KEPT;
+            if name == objects::KEPT {
+                left.mark = Mark::Kept;
+            }
             left.objects.get_or_insert_with(|| (bucket.clone(), 0)).1 += 1;
         }
     }
+    read_marks(region, &mut all).await;
     Ok(all)
+}
+
+/// Reads until when those were kept of which only objects are left: nothing else says it. One that cannot be read never expires.
+async fn read_marks(region: &Region, all: &mut BTreeMap<JobId, Left>) {
+    let alone = all.iter_mut().filter(|(_, left)| left.mark == Mark::Kept && left.instances.is_empty());
+    let reads = alone.map(|((session, identifier), left)| async move {
+        let Some((bucket, _)) = &left.objects else { return };
+        let prefix = bucket.key(&format!("{session}/{identifier}/"));
+        match objects::kept_until(region, &bucket.name, &prefix).await {
+            Ok(until) => left.mark = until.map_or(Mark::Kept, Mark::KeptUntil),
+            Err(error) => tracing::debug!(%error, prefix, "it is not known until when something was kept"),
+        }
+    });
+    let reads: Vec<_> = reads.collect();
+    stream::iter(reads).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
 }
 
 /// Who has the rights for none creates none.
@@ -222,14 +254,18 @@ impl Left {
     fn kept(&self, now: Timestamp) -> Option<Kept> {
         let things = self.groups.iter().chain(&self.placement_groups).chain(&self.volumes).map(|thing| &thing.tags);
         let of = |tags: &Tags| Some(Timestamp::of_seconds(tags.get("rfm-expires")?.parse().ok()?));
-        // Groups are there for their instances.
+        let noted = match self.mark {
+            Mark::KeptUntil(until) => Some(Some(until)),
+            Mark::Absent | Mark::Kept => None,
+        };
+        // Groups and objects are there for their instances.
         let instances: Vec<Option<Timestamp>> = self.instances.iter().map(|one| of(&one.tags)).collect();
-        let all = if instances.is_empty() { things.map(of).collect() } else { instances };
+        let all = if instances.is_empty() { things.map(of).chain(noted).collect() } else { instances };
         // What has no time, or none that can be read, never expires.
         let last = all.into_iter().collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         match last {
             Some(last) if now.since(last) > SKEW => Some(Kept::Over),
-            Some(_) if self.has_mark => Some(Kept::Still),
+            Some(_) if self.mark != Mark::Absent && !self.instances.is_empty() => Some(Kept::Still),
             Some(_) => None,
             None if self.instances.is_empty() => None,
             None => Some(Kept::Unknown),
@@ -301,6 +337,7 @@ fn unknown(place: &Place, spot: &Spot, (session, identifier): &JobId, left: &Lef
         pass_env: Vec::new(),
         poll_interval: crate::plan::POLL,
         launched: left.instances.iter().filter_map(|one| one.launched).min(),
+        longest_fetch: 0,
         ids: left.instances.iter().map(|one| one.id.clone()).collect(),
         prices: spot.prices.clone(),
         volumes: Vec::new(),

@@ -65,6 +65,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     is_text: config::is_text,
     options: config::OPTIONS,
     site_options: config::SITE_OPTIONS,
+    wrong_options: config::wrong_options,
     shared_keys: &[
         ("num_nodes", SharedKey::Refuses("write `num_tasks`: each instance is a task")),
         ("num_cpus_per_task", BY_TYPE),

@@ -3,7 +3,7 @@
 
 use crate::{
     agent::{Pace, parcel::SEGMENTS},
-    cloud::{CloudError, PIECE},
+    cloud::{CloudError, PIECE, Piece},
     decide::{
         log::{Part, Tail, assemble},
         seen::Member,
@@ -169,7 +169,8 @@ impl Reader<'_> {
         loop {
             let (number, from) = (section.at / full(), section.at % full());
             let key = self.key(section.rank, number);
-            let Some(data) = self.region.cloud.get(&self.handle.bucket.name, &key, from).await? else { return Ok(()) };
+            let piece = self.region.cloud.get(&self.handle.bucket.name, &key, from).await?;
+            let Some(Piece { bytes: data, .. }) = piece else { return Ok(()) };
             if data.is_empty() {
                 return Ok(());
             }

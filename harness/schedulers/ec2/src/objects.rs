@@ -2,14 +2,20 @@
 
 use crate::{
     agent::parcel,
-    cloud::{Call, CloudError},
+    cloud::{CloudError, Piece},
     plan::Handle,
     poll::Region,
 };
 use muster_core::job::scheduler::Job;
+use muster_text::time::Timestamp;
 
-/// Is there when a failed instance is kept: an inventory tells it from one that runs.
+/// Is there when a failed instance is kept: an inventory tells it from one that runs. It holds the time of `rfm-expires`, for who finds
+/// only objects when the instance has ended.
 pub(crate) const KEPT: &str = "kept";
+
+/// Is written directly before each request for instances. Who sweeps for a process that was killed then knows by it until when EC2 may
+/// list what it does not list yet.
+pub(crate) const ASKED: &str = "asked";
 
 /// Removes them: what is below its prefix, whoever has put it there.
 ///
@@ -40,7 +46,32 @@ async fn remove_if(region: &Region, job: &Job, handle: &Handle, goes: fn(&str) -
     if keys.is_empty() { Ok(()) } else { region.cloud.delete(&handle.bucket.name, &keys).await }
 }
 
-/// Notes that an instance is kept.
-pub(crate) fn note_kept<'a>(region: &'a Region, handle: &'a Handle, key: &'a str) -> Call<'a, ()> {
-    region.cloud.put(&handle.bucket.name, key, Vec::new())
+/// Notes that an instance is kept, and until when.
+///
+/// # Errors
+/// S3 does not answer, or refuses.
+pub(crate) async fn note_kept(region: &Region, handle: &Handle, until: Timestamp) -> Result<(), CloudError> {
+    note(region, handle, KEPT, until.seconds().to_string()).await
+}
+
+/// Until when an instance was to be kept, as it was noted at a prefix. `None`: that is not there, or cannot be read.
+///
+/// # Errors
+/// Those of `note_kept`.
+pub(crate) async fn kept_until(region: &Region, bucket: &str, prefix: &str) -> Result<Option<Timestamp>, CloudError> {
+    let noted = region.cloud.get(bucket, &format!("{prefix}{KEPT}"), 0).await?;
+    let seconds = |piece: Piece| String::from_utf8(piece.bytes).ok()?.trim().parse().ok();
+    Ok(noted.and_then(seconds).map(Timestamp::of_seconds))
+}
+
+/// Notes that instances are asked for now.
+///
+/// # Errors
+/// Those of `note_kept`.
+pub(crate) async fn note_asked(region: &Region, handle: &Handle) -> Result<(), CloudError> {
+    note(region, handle, ASKED, String::new()).await
+}
+
+async fn note(region: &Region, handle: &Handle, name: &str, text: String) -> Result<(), CloudError> {
+    region.cloud.put(&handle.bucket.name, &format!("{}{name}", handle.prefix), text.into_bytes()).await
 }

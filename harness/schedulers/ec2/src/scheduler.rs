@@ -6,7 +6,7 @@ use crate::{
     data, inventory, launch, logs, outputs,
     plan::{self, Handle, Place},
     poll::{Clock, Region},
-    preflight::{self, Writes, doctor},
+    preflight::{self, Access, Answered, Preflight, Writes, doctor},
 };
 use futures_util::{StreamExt, future::try_join_all, stream};
 use muster_core::{
@@ -61,8 +61,8 @@ impl Ec2 {
         Ok(region)
     }
 
-    /// What the planned would fail of, each by its position, and whether all places have answered. `writes`: an object, which is deleted.
-    async fn findings(&self, handles: &[Option<Handle>], writes: bool) -> Result<(Vec<Finding>, bool), SchedulerError> {
+    /// What the planned would fail of, each by its position.
+    async fn findings(&self, handles: &[Option<Handle>], access: Access) -> Result<Preflight, SchedulerError> {
         let mut by_place: BTreeMap<&Place, Vec<(usize, &Handle)>> = BTreeMap::new();
         for (at, handle) in handles.iter().enumerate() {
             if let Some(handle) = handle {
@@ -72,12 +72,15 @@ impl Ec2 {
         // Side by side: a place that is silent takes no time from the others.
         let asked = by_place.into_iter().map(|(place, planned)| async move {
             let region = self.at(place)?;
-            let writes = if writes { Writes::AnObject(&region.written) } else { Writes::Nothing };
+            let writes = match access {
+                Access::Reads => Writes::Nothing,
+                Access::ReadsAndWrites => Writes::AnObject(&region.written),
+            };
             Ok(preflight::findings(&*region.cloud, &region.resolver, &planned, region.now(), writes).await)
         });
-        let places: Vec<(Vec<Finding>, bool)> = try_join_all(asked).await?;
-        let is_answered = places.iter().all(|(_, is_answered)| *is_answered);
-        Ok((places.into_iter().flat_map(|(findings, _)| findings).collect(), is_answered))
+        let mut all = Preflight::default();
+        all.extend(try_join_all(asked).await?);
+        Ok(all)
     }
 
     fn of(&self, job: &Job) -> Result<Arc<Region>, SchedulerError> {
@@ -130,7 +133,7 @@ impl Scheduler for Ec2 {
     fn preflight<'a>(&'a self, workloads: &'a mut (dyn Iterator<Item = Workload> + Send)) -> Fut<'a, Vec<Finding>> {
         // What cannot be planned is left to `plan`.
         let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-        Box::pin(async move { self.findings(&handles, true).await.map(|(findings, _)| findings) })
+        Box::pin(async move { self.findings(&handles, Access::ReadsAndWrites).await.map(|found| found.findings) })
     }
 
     /// They write nothing: whether the bucket takes an object, the preflight of a run sees.
@@ -144,12 +147,14 @@ impl Scheduler for Ec2 {
                 let mut names = Vec::new();
                 let workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
                 let handles: Vec<Option<Handle>> = workloads.map(|workload| plan::handle(&workload).ok()).collect();
-                let asked = timeout(PART, self.findings(&handles, false)).await;
+                let asked = timeout(PART, self.findings(&handles, Access::Reads)).await;
                 match asked {
                     Err(_) => vec![silent],
-                    Ok(Ok((findings, false))) if findings.is_empty() => vec![silent],
-                    Ok(Ok((findings, false))) => probed_cases(&names, Ok(findings)).into_iter().chain([silent]).collect(),
-                    Ok(answer) => probed_cases(&names, answer.map(|(findings, _)| findings)),
+                    Ok(Ok(Preflight { findings, answered: Answered::NotAll })) if findings.is_empty() => vec![silent],
+                    Ok(Ok(Preflight { findings, answered: Answered::NotAll })) => {
+                        probed_cases(&names, Ok(findings)).into_iter().chain([silent]).collect()
+                    }
+                    Ok(answer) => probed_cases(&names, answer.map(|found| found.findings)),
                 }
             }),
         ]

@@ -87,7 +87,7 @@ pub(crate) trait Cloud: Send + Sync {
     // S3.
     fn put<'a>(&'a self, bucket: &'a str, key: &'a str, bytes: Vec<u8>) -> Call<'a, ()>;
     /// At most [`PIECE`] bytes of an object from an offset on; fewer only at its end. `None`: there is none.
-    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>>;
+    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Piece>>;
     /// All pages, in the order of the keys.
     fn objects<'a>(&'a self, bucket: &'a str, prefix: &'a str) -> Call<'a, Vec<Object>>;
     fn delete<'a>(&'a self, bucket: &'a str, keys: &'a [String]) -> Call<'a, ()>;
@@ -101,6 +101,15 @@ pub(crate) trait Cloud: Send + Sync {
 
 /// The most of an object that one call brings: what takes too long is little, and is asked for again.
 pub(crate) const PIECE: u64 = 1 << 20;
+
+/// Bytes of an object, with what belongs to the version of which they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub bytes: Vec<u8>,
+    pub etag: String,
+    /// When it was written, if the answer says so.
+    pub modified: Option<Timestamp>,
+}
 
 /// What such a call brings of a whole object.
 pub(crate) fn piece_of(object: &[u8], from: u64) -> Vec<u8> {
@@ -227,7 +236,7 @@ pub(crate) struct Downloaded {
 /// Why a call gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CloudError {
-    #[error("{service} refuses {action}: {code}: {message}{}", request_id.as_deref().map(|id| format!(" (request {id})")).unwrap_or_default())]
+    #[error("{service} refuses {action}: {code}: {message}{}", if origin.is_empty() { String::new() } else { format!(" ({origin})") })]
     Refused {
         service: &'static str,
         action: String,
@@ -235,7 +244,9 @@ pub(crate) enum CloudError {
         message: String,
         /// Of HTTP.
         status: u16,
-        request_id: Option<String>,
+        /// The host, with the region if its name does not have it, and the number of the request: `at ec2.eu-west-1.amazonaws.com,
+        /// request r-1`. Empty: the action says it.
+        origin: String,
     },
     /// No connection, a connection that broke, or no answer in time: whether the call has had an effect is not known.
     #[error("{service} does not answer {action}: {why}")]

@@ -16,7 +16,7 @@ mod values;
 mod tests;
 
 pub(crate) use data::{DataSet, Digest, Source, is_plain_path};
-pub(crate) use options::{OPTIONS, Options, SITE_OPTIONS};
+pub(crate) use options::{OPTIONS, Options, SITE_OPTIONS, wrong_options};
 pub(crate) use values::{Bucket, Image, InstanceType};
 
 use muster_text::{
@@ -61,6 +61,8 @@ keys! {
         data: Vec<data::Entry>,
         /// How long an instance may take from its launch to the first sign of life. Default: 10m, for bare metal 25m.
         boot_timeout: Within,
+        /// How long instances may take to fetch `data`. A case that may need longer, at 20 MiB/s, is not launched. Default: 2h.
+        fetch_timeout: Within,
     }
     instead {
         "instances" | "count" | "min_count" | "max_count" => "write `num_tasks` in the check: each instance is a task",

@@ -1,10 +1,14 @@
 //! `sched_options` of a partition on EC2.
 
 use super::{
+    regions,
     values::{Address, Bucket, Currency, KeyName, Price, ProfileName, Region, SecurityGroupId, SubnetId, Tags},
     without_places,
 };
-use muster_core::usage::{CURRENCY, PRICES, Prices};
+use muster_core::{
+    job::descriptor::WrongOption,
+    usage::{CURRENCY, PRICES, Prices},
+};
 use muster_text::{
     Value,
     decode::{Context, Decode, Key, Ordered, Placeholders, Within},
@@ -15,7 +19,7 @@ use std::time::Duration;
 
 /// The keys of `sched_options`.
 pub(crate) const OPTIONS: &[Key<()>] = &[
-    Key::of::<Region>("region", "The region of the instances: `eu-west-1`."),
+    Key::of::<Region>(REGION, "The region of the instances: `eu-west-1`. With `endpoint_url`, the name that it has there."),
     Key::of::<Bucket>("bucket", "Where scripts go and logs come from: `s3://bucket/prefix`. Default of the prefix: muster."),
     Key::of::<Vec<SubnetId>>("subnets", "Subnets of the instances, tried in order. Instances reach S3 through them."),
     Key::of::<Vec<SecurityGroupId>>(
@@ -38,6 +42,8 @@ pub(crate) const OPTIONS: &[Key<()>] = &[
     Key::of::<Address>("endpoint_url", "The address of EC2 and S3, for tests."),
 ];
 
+const REGION: &str = "region";
+
 const AT_SITE: &str = "write it in the partition's `sched_options`";
 
 /// What a check cannot set: where things go, under whose role, and what limits the cost.
@@ -50,6 +56,14 @@ pub(crate) const SITE_OPTIONS: &[(&str, &str)] = &[
     ("poll_interval", AT_SITE),
     ("endpoint_url", AT_SITE),
 ];
+
+/// See [`Descriptor::wrong_options`](muster_core::job::descriptor::Descriptor::wrong_options).
+pub(crate) fn wrong_options(options: &Value) -> Vec<WrongOption> {
+    let own_endpoint = options.get("endpoint_url").is_some_and(|address| !address.is_null());
+    let region = options.get(REGION).and_then(Value::as_str);
+    let Some(region) = region.filter(|region| !own_endpoint && !regions::is_region(region)) else { return Vec::new() };
+    vec![WrongOption { name: REGION, mistake: Diagnostic::general(regions::wrong(region)).hint(regions::hint(region)) }]
+}
 
 /// The options that a plan reads.
 #[derive(Debug)]
@@ -83,7 +97,8 @@ impl Options {
         let key_name = reader.read("key_name");
         let (tags, max_keep, endpoint_url) = (reader.read("tags"), reader.read("max_keep"), reader.read("endpoint_url"));
         let poll_interval = reader.read::<Within>("poll_interval").map(Into::into);
-        let mistakes = without_places(reader.context.diagnostics);
+        let mut mistakes = without_places(reader.context.diagnostics);
+        mistakes.extend(wrong_options(options).into_iter().map(|wrong| wrong.mistake));
         match (region, bucket, subnets) {
             (Some(region), Some(bucket), Some(subnets)) if mistakes.is_empty() => Ok(Self {
                 region,

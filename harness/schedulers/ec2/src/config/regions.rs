@@ -56,6 +56,10 @@ pub(super) fn is_region(text: &str) -> bool {
     number && direction && !places.is_empty() && places.iter().all(is_word)
 }
 
+pub(super) fn wrong(region: &str) -> String {
+    format!("`{region}` is not a region")
+}
+
 pub(crate) fn is_known(region: &str) -> bool {
     KNOWN.contains(&region)
 }

@@ -5,6 +5,7 @@ use muster_text::{
     diagnostic::{Sources, render_short},
     yaml::parse,
 };
+use serde_json::json;
 use std::fmt::Write;
 
 /// Every mistake of `ec2_config: TEXT`, as a user sees it.
@@ -84,7 +85,7 @@ fn what_ec2_has_is_taken() {
 
 #[test]
 fn each_mistake_in_sched_options_is_reported_at_its_place_with_what_to_do() {
-    let text = "region: eu-wset-1
+    let text = "region: eu wset 1
 bucket: my-bucket
 subnets: [subnet-1, subnet-0a1b2c3d]
 security_groups: [default]
@@ -103,6 +104,31 @@ endpoint_url: localhost:5555
     }
     let found = render_short(&context.diagnostics, &sources);
     insta::assert_snapshot!(found);
+}
+
+#[test]
+fn a_region_is_one_of_amazon_unless_an_endpoint_has_others() {
+    let wrong = |region: &str, endpoint_url: Value| {
+        let wrong = wrong_options(&json!({ "region": region, "endpoint_url": endpoint_url }));
+        wrong
+            .into_iter()
+            .map(|wrong| format!("{}: {} ({})", wrong.name, wrong.mistake.message, wrong.mistake.hint.unwrap()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(wrong("eu-wset-1", Value::Null), ["region: `eu-wset-1` is not a region (did you mean `eu-west-1`?)"]);
+    assert_eq!(wrong("RegionOne", Value::Null), ["region: `RegionOne` is not a region (write its code: `eu-west-1`)"]);
+    for region in ["eu-west-1", "RegionOne", "default", "us_lab.2"] {
+        assert_eq!(wrong(region, "https://ec2.example.org".into()), [""; 0], "{region}");
+    }
+    let options = |region: &str, endpoint_url: Value| {
+        Options::read(
+            &json!({ "region": region, "endpoint_url": endpoint_url, "bucket": "s3://bench", "subnets": ["subnet-0a1b2c3d"] }),
+            "",
+        )
+    };
+    assert_eq!(options("RegionOne", "https://ec2.example.org".into()).unwrap().region.0, "RegionOne");
+    assert_eq!(options("RegionOne", Value::Null).unwrap_err().len(), 1);
+    assert_eq!(options("eu west", "https://ec2.example.org".into()).unwrap_err().len(), 1);
 }
 
 #[test]

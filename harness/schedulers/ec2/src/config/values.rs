@@ -156,21 +156,20 @@ texts! {
     Address, "an address", "write `https://HOST:PORT`", "^https?://.+", is_address;
 }
 
-/// `eu-west-1`
+/// `eu-west-1`. Behind an `endpoint_url` regions have any name: `wrong_options` knows whether there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Region(pub String);
 
 impl Decode for Region {
     fn decode(node: &Node, context: &mut Context) -> Option<Self> {
         let text = String::decode(node, context)?;
-        if regions::is_region(&text) {
-            return Some(Self(text));
-        }
-        context.wrong(node, format!("`{text}` is not a region"), Some(&regions::hint(&text)))
+        let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+        if is_name { Some(Self(text)) } else { context.wrong(node, regions::wrong(&text), Some(&regions::hint(&text))) }
     }
 
     fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "string", "pattern": r"^[a-z]+(-[a-z]+)+-[0-9]+$" }, { "$ref": "#/$defs/placeholder" }] })
+        json!({ "anyOf": [{ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_.-]*$" }, { "$ref": "#/$defs/placeholder" }] })
     }
 }
 

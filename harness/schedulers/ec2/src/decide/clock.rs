@@ -10,7 +10,7 @@ const CLOSE: i64 = 5;
 /// do not change it, so that times stand still.
 pub(crate) fn behind(said: &Said, written: Option<Timestamp>, known: i64) -> i64 {
     let Some(written) = written else { return known };
-    let behind = written.0.div_euclid(1_000_000) - said.t;
+    let behind = written.seconds() - said.t;
     if (behind - known).abs() > CLOSE { behind } else { known }
 }
 

@@ -27,3 +27,6 @@ use std::time::Duration;
 
 /// How long EC2 may take to list what it has just launched.
 pub(crate) const LISTED_WITHIN: Duration = Duration::from_mins(1);
+
+/// The pause between two questions for what is not listed yet, whatever `poll_interval` is.
+pub(crate) const UNTIL_LISTED: Duration = Duration::from_secs(2);

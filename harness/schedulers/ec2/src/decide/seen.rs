@@ -1,6 +1,5 @@
 //! What EC2 and its agent have said of one instance.
 
-use super::status::Launched;
 use muster_core::job::scheduler::NodeSeen;
 use serde::Deserialize;
 
@@ -152,10 +151,6 @@ impl Member {
         let facts = [("zone", zone), ("kernel", kernel), ("microcode", microcode)].into_iter();
         let facts = facts.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.to_owned(), value.clone()));
         Some(NodeSeen { name: self.node(), uid: self.id.clone(), class: instance_type.clone(), facts: facts.collect() })
-    }
-
-    pub(super) fn who(&self, launched: &Launched) -> String {
-        if launched.instances > 1 { format!("rank {} ({})", self.rank, self.id) } else { self.id.clone() }
     }
 
     pub(super) fn has_ended_silently(&self) -> bool {

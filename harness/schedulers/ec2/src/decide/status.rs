@@ -49,6 +49,19 @@ impl Launched {
     fn not_before(&self, seconds: i64) -> Timestamp {
         Timestamp::of_seconds(seconds).max(self.at)
     }
+
+    /// An instance, for people.
+    fn who(&self, member: &Member) -> String {
+        if self.instances > 1 { format!("rank {} ({})", member.rank, member.id) } else { member.id.clone() }
+    }
+
+    /// When a script has begun and ended, as an agent says. What begins before its launch is moved behind it, and lasts as long.
+    fn ran(&self, said: &Said) -> (Timestamp, Timestamp) {
+        let end = said.ended.unwrap_or(said.t);
+        let begin = said.started.unwrap_or(end).min(end);
+        let started = self.not_before(begin);
+        (started, started.plus(Duration::from_secs(end.abs_diff(begin))))
+    }
 }
 
 /// A look at a job.
@@ -107,14 +120,14 @@ fn look(
         }
     }
     if let Some(failed) = members.iter().find(|member| member.phase() == Some(Phase::Failed)) {
-        return Err(infra(format!("the agent on {} could not begin: its log says why", failed.who(launched))));
+        return Err(infra(format!("the agent on {} could not begin: its log says why", launched.who(failed))));
     }
     if let Some(full) = members.iter().find(|member| member.phase() == Some(Phase::Full)) {
-        let who = full.who(launched);
+        let who = launched.who(full);
         return Err(Failure { class: Class::Config, why: format!("the disk of {who} is full: give `volume` a larger `size`") });
     }
     if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
-        return Err(infra(format!("{} does not reach S3: is there a route?", cut_off.who(launched))));
+        return Err(infra(format!("{} does not reach S3: is there a route?", launched.who(cut_off))));
     }
     if first.exit().is_some() {
         let open = members.iter().filter(|member| member.exit().is_none() && member.state != State::Ended).count();
@@ -122,7 +135,7 @@ fn look(
     }
     let overdue = launched.lives + OVERDUE;
     if let Some(member) = members.iter().find(|member| member.state != State::Ended && now.since(launched.at) > overdue) {
-        let (who, lives) = (member.who(launched), format_duration(launched.lives));
+        let (who, lives) = (launched.who(member), format_duration(launched.lives));
         return Err(infra(format!("{who} still runs, and its timer should have ended it {lives} after its launch")));
     }
     if let Some(silent) = silent(launched, members, now) {
@@ -132,7 +145,7 @@ fn look(
         Some(Said { state: Phase::Running, .. }) => return Ok(running(launched, members, None, false)),
         Some(Said { state: Phase::Sending, exit, .. }) => {
             let exit = exit.map_or_else(String::new, |exit| format!(" with {exit}"));
-            let what = format!("{} has ended{exit}, and sends its files", first.who(launched));
+            let what = format!("{} has ended{exit}, and sends its files", launched.who(first));
             return Ok(running(launched, members, Some(what), true));
         }
         _ => {}
@@ -160,7 +173,7 @@ fn is_taken(member: &Member) -> bool {
 /// An instance has ended without a result.
 fn gone(launched: &Launched, lost: &Member) -> Result<JobStatus, Failure> {
     let (code, message) = lost.reason.as_ref().map_or(("", ""), |(code, message)| (code, message));
-    let who = lost.who(launched);
+    let who = launched.who(lost);
     let because = if code.is_empty() { String::new() } else { format!(": {code} {message}") };
     let gone = |why, what: &str| Ok(JobStatus::Gone { why, cause: format!("{who} {what}{because}") });
     match code {
@@ -196,12 +209,12 @@ fn no_sign_of_life(launched: &Launched, silent: &Member, acts: &mut Vec<Act>) ->
     match &silent.console {
         Console::NotRead => {
             acts.push(Act::ReadConsole(silent.rank));
-            Ok(JobStatus::Pending { why: format!("{} gives no sign of life", silent.who(launched)) })
+            Ok(JobStatus::Pending { why: format!("{} gives no sign of life", launched.who(silent)) })
         }
-        Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended", silent.who(launched)))),
+        Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended", launched.who(silent)))),
         Console::Lines(lines) => Err(infra(format!(
             "{} gave no sign of life within {within}: has the image cloud-init, curl and a route to S3? Its console: {lines}",
-            silent.who(launched)
+            launched.who(silent)
         ))),
     }
 }
@@ -223,7 +236,7 @@ fn waiting(
     let within = launched.boot + launched.fetch + READY_WITHIN;
     if now.since(launched.at) > within && ready < all && all > 1 {
         let missing = members.iter().filter(|member| member.phase() != Some(Phase::Ready));
-        let missing: Vec<String> = missing.map(|member| member.who(launched)).collect();
+        let missing: Vec<String> = missing.map(|member| launched.who(member)).collect();
         return Err(infra(format!("not ready within {}: {}", format_duration(within), missing.join(", "))));
     }
     let why = match members.iter().filter(|member| member.said.is_none()).count() {
@@ -245,7 +258,7 @@ fn running(launched: &Launched, members: &[Member], partly_ended: Option<String>
 /// It has ended, and how is not known yet, or the others have not followed.
 fn ending_soon(launched: &Launched, members: &[Member]) -> JobStatus {
     let Some(first) = members.first() else { return JobStatus::NotSeen };
-    let ended = first.exit().map(|exit| format!("{} has ended with {exit}", first.who(launched)));
+    let ended = first.exit().map(|exit| format!("{} has ended with {exit}", launched.who(first)));
     running(launched, members, ended, true)
 }
 
@@ -253,9 +266,10 @@ fn ended(launched: &Launched, members: &[Member], now: Timestamp) -> JobStatus {
     let first = members.first();
     let phase = first.and_then(Member::phase);
     let rebooted = "the instance booted a second time, and the script was lost".to_owned();
+    let (started, ended) = first.and_then(|first| first.said.as_ref()).map_or((now, now), |said| launched.ran(said));
     JobStatus::Ended(Ending {
-        started: first.and_then(|first| first.said.as_ref()?.started).map_or(now, |at| launched.not_before(at)),
-        ended: first.and_then(|first| first.said.as_ref()).map_or(now, |said| launched.not_before(said.ended.unwrap_or(said.t))),
+        started,
+        ended,
         limit: (phase == Some(Phase::Timeout)).then_some(Clock::Run),
         cause: (phase == Some(Phase::Rebooted)).then_some(rebooted),
         ..with_exits(launched, members)

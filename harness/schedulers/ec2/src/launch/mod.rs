@@ -14,14 +14,15 @@ pub(crate) use objects::pack_ahead;
 use crate::{
     cloud::{CloudError, Filter, Instance},
     decide::{
-        LISTED_WITHIN,
+        LISTED_WITHIN, UNTIL_LISTED,
         block::{Block, block, shown},
         offer::{Next, Refusal, Refused, next_offer},
     },
     failure,
     launch::objects::Parcel,
+    objects::note_asked,
     plan::{Found, Handle, Lifetime, Offer, run_instances},
-    poll::{Attempts, Region, Wanted},
+    poll::{Asked, Attempts, Region, Wanted},
     resolve::Unresolved,
 };
 use muster_core::{
@@ -57,8 +58,9 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
             return Err(error.with_nothing_created());
         }
     }
-    region.set_attempts(job, Attempts { is_ours: true, ..region.attempts(job) });
-    let mut attempt = Attempt { region, job, handle, parcel: None, sent: false };
+    let attempts = region.attempts(job);
+    region.set_attempts(job, Attempts { asked: attempts.asked.max(Asked::Answered), ..attempts });
+    let mut attempt = Attempt { region, job, handle, parcel: None, reached: Reached::Nothing };
     let answer = attempt.ask().await;
     if let Ok(Launch::Launched(launched)) = &answer {
         region.track(launched)?;
@@ -66,7 +68,7 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
     if !matches!(answer, Ok(Launch::NotNow { .. })) {
         objects::forget_bundle(region, job).await;
     }
-    answer.map_err(|error| if attempt.parcel.is_none() { error.with_nothing_created() } else { error })
+    answer.map_err(|error| if attempt.reached == Reached::Nothing { error.with_nothing_created() } else { error })
 }
 
 /// Why there is no launch into a capacity block now. `None`: there is one, or the job is for no block.
@@ -115,8 +117,18 @@ struct Attempt<'a> {
     handle: Arc<Handle>,
     /// What is in S3.
     parcel: Option<Parcel>,
-    /// A request was sent.
-    sent: bool,
+    reached: Reached,
+}
+
+/// How far an attempt has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// It has only asked.
+    Nothing,
+    /// The bucket may have something of it.
+    Bucket,
+    /// A request for instances was sent.
+    Ec2,
 }
 
 /// A request and what it is for.
@@ -159,7 +171,7 @@ impl Attempt<'_> {
                     let attempts = self.region.attempts(self.job);
                     self.region.set_attempts(self.job, Attempts { rounds: attempts.rounds + 1, ..attempts });
                     // What is asked for before is refused without a request.
-                    let retry_after = if self.sent { retry_after } else { retry_after.max(believed) };
+                    let retry_after = if self.reached == Reached::Ec2 { retry_after } else { retry_after.max(believed) };
                     let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
                     return Ok(Launch::NotNow { why, retry_after, created });
                 }
@@ -227,7 +239,9 @@ impl Attempt<'_> {
         })?;
         let now = region.now();
         if self.parcel.is_none() {
-            let parcel = objects::send(region, self.job, handle, now).await?;
+            let ready = objects::prepare(region, self.job, handle, now).await?;
+            self.reached = Reached::Bucket;
+            let parcel = objects::send(region, self.job, handle, ready).await?;
             let lifetime = Lifetime { fetch: parcel.fetch, ..handle.lifetime };
             self.handle = Arc::new(Handle { lifetime, ..(**handle).clone() });
             self.parcel = Some(parcel);
@@ -270,15 +284,19 @@ impl Attempt<'_> {
 
     /// Sends a request until there is an answer.
     async fn send(&mut self, request: &Value) -> Result<Answer, SchedulerError> {
-        let mut lost = 0;
-        self.sent = true;
-        // Until there is an answer: this may be dropped.
-        self.doubt(true);
+        let (mut lost, before) = (0, self.region.attempts(self.job).asked);
         loop {
+            let noted = note_asked(self.region, &self.handle).await;
+            if lost == 0 {
+                noted.map_err(|error| failure::of_launch(error, "note that instances are asked for"))?;
+            }
+            self.reached = Reached::Ec2;
+            // Until there is an answer: this may be dropped.
+            self.asked(Asked::Doubtful);
             match self.region.cloud.run_instances(request).await {
                 Ok(instances) => return Ok(Answer::Launched(instances)),
                 Err(CloudError::Refused { code, message, status, .. }) => {
-                    self.doubt(lost > 0);
+                    self.asked(if lost > 0 { Asked::Doubtful } else { before });
                     return Ok(Answer::Refused { code, message, status });
                 }
                 Err(CloudError::Unreached { .. } | CloudError::Unread { .. }) if lost < LOST_TRIES => {
@@ -290,8 +308,8 @@ impl Attempt<'_> {
         }
     }
 
-    fn doubt(&self, is_doubtful: bool) {
-        self.region.set_attempts(self.job, Attempts { is_doubtful, ..self.region.attempts(self.job) });
+    fn asked(&self, asked: Asked) {
+        self.region.set_attempts(self.job, Attempts { asked, ..self.region.attempts(self.job) });
     }
 
     /// What another request with this token has launched, which EC2 may list later. None: it has ended long ago.
@@ -309,17 +327,12 @@ impl Attempt<'_> {
             if began.elapsed() >= LISTED_WITHIN {
                 return Ok(None);
             }
-            sleep(self.handle.poll_interval).await;
+            sleep(UNTIL_LISTED).await;
         }
     }
 }
 
 /// When anybody may end the instances.
 fn expires(now: Timestamp, handle: &Handle) -> String {
-    seconds(now.plus(Duration::from_secs(handle.lifetime.expires_after()))).to_string()
-}
-
-/// Seconds since the Unix epoch.
-pub(crate) fn seconds(at: Timestamp) -> i64 {
-    at.0 / 1_000_000
+    now.plus(Duration::from_secs(handle.lifetime.expires_after())).seconds().to_string()
 }

@@ -5,7 +5,7 @@ use crate::{
         fetched::{self, Fetched},
         kept, parcel, render_user_data,
     },
-    cloud::Method,
+    cloud::{CloudError, Method},
     data::Here,
     failure,
     plan::{Handle, LONGEST_ADDRESS, Lifetime, Offer, orders},
@@ -37,12 +37,34 @@ pub(super) struct Parcel {
 /// The most that is sent beside the script, in bytes. It is in memory as a whole; larger files are data sets.
 const MOST_FILES: u64 = 256 << 20;
 
-/// Puts the script, and the list of addresses, where the agents look for them.
-pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Parcel, SchedulerError> {
+/// What is known before anything of a job is written.
+pub(super) struct Ready {
+    data: Vec<Fetched>,
+    fetch: u64,
+    /// When its addresses end.
+    until: Timestamp,
+}
+
+/// Finds out what a job fetches, and whether its addresses last long enough. It writes nothing of the job.
+pub(super) async fn prepare(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Ready, SchedulerError> {
     let data = region.copies.files(Here { cloud: &*region.cloud, now, folder: &job.stage }, handle).await?;
     let lifetime = Lifetime { fetch: fetched::seconds(&data), ..handle.lifetime };
+    if lifetime.fetch > handle.longest_fetch {
+        let (needed, most) =
+            (format_duration(Duration::from_secs(lifetime.fetch)), format_duration(Duration::from_secs(handle.longest_fetch)));
+        let what = format!(
+            "fetching the data sets may take {needed}, and `fetch_timeout` of `ec2_config` is {most}: write a longer one, or fetch less"
+        );
+        return Err(SchedulerError::plain(Class::Config, what));
+    }
     let until = now.plus(Duration::from_secs(lifetime.expires_after()).min(LONGEST_ADDRESS));
     check_credentials(region, lifetime, now).await?;
+    Ok(Ready { data, fetch: lifetime.fetch, until })
+}
+
+/// Puts the script, and the list of addresses, where the agents look for them.
+pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, ready: Ready) -> Result<Parcel, SchedulerError> {
+    let Ready { data, fetch, until } = ready;
     let digest = send_bundle(region, job, handle).await?;
     let entries = parcel::entries(handle.instances, !handle.keep_files.is_empty());
     let wanted = entries.iter().map(|entry| (entry.method, format!("{}{}", handle.prefix, entry.key())));
@@ -55,8 +77,9 @@ pub(super) async fn send(region: &Region, job: &Job, handle: &Handle, now: Times
     let mut list = parcel::list(&digest, &entries, &addresses);
     list.push_str(&kept::lines(&handle.keep_files));
     list.push_str(&fetched::lines(&data, &addresses_of(region, &data, until).await?));
-    put(region, bucket, &boot, list.into_bytes()).await?;
-    Ok(Parcel { boot_url, data_gib: fetched::room_gib(&data), fetch: lifetime.fetch })
+    let sent = region.cloud.put(bucket, &boot, list.into_bytes()).await;
+    sent.map_err(|error| unwritten(error, bucket, &boot))?;
+    Ok(Parcel { boot_url, data_gib: fetched::room_gib(&data), fetch })
 }
 
 /// A bundle waits here for the next attempt, while there is no capacity.
@@ -80,9 +103,16 @@ async fn send_bundle(region: &Region, job: &Job, handle: &Handle) -> Result<Stri
     });
     let (digest, bytes) = match waits.await {
         Some(packed) => packed,
-        None => pack(job, handle).await?,
+        None => pack(job, handle).await.map_err(SchedulerError::with_nothing_created)?,
     };
-    put(region, &handle.bucket.name, &format!("{}bundle", handle.prefix), bytes).await?;
+    let (bucket, key) = (&handle.bucket.name, format!("{}{}", handle.prefix, parcel::BUNDLE));
+    region.cloud.put(bucket, &key, bytes).await.map_err(|error| {
+        // What S3 does not answer, or fails to do, it may have done.
+        let is_refused =
+            matches!(&error, CloudError::Refused { status: ..500, .. } | CloudError::NoCredentials(_) | CloudError::NoRegion(_));
+        let error = unwritten(error, bucket, &key);
+        if is_refused { error.with_nothing_created() } else { error }
+    })?;
     region.packed_bundle(job, &digest);
     Ok(digest)
 }
@@ -117,9 +147,8 @@ fn keep_bundle(stage: &Path, bytes: &[u8]) -> io::Result<()> {
     file.persist(stage.join(BUNDLE_FILE)).map(drop).map_err(|error| error.error)
 }
 
-async fn put(region: &Region, bucket: &str, key: &str, bytes: Vec<u8>) -> Result<(), SchedulerError> {
-    let sent = region.cloud.put(bucket, key, bytes).await;
-    sent.map_err(|error| failure::of_launch(error, &format!("write to s3://{bucket}/{key}")))
+fn unwritten(error: CloudError, bucket: &str, key: &str) -> SchedulerError {
+    failure::of_launch(error, &format!("write to s3://{bucket}/{key}"))
 }
 
 async fn addresses_of(region: &Region, files: &[Fetched], until: Timestamp) -> Result<Vec<String>, SchedulerError> {

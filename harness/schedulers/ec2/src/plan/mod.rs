@@ -45,6 +45,9 @@ pub(crate) const NAME: &str = "ec2";
 /// How long a failed instance is kept where nothing says more.
 const KEEP: Duration = Duration::from_mins(30);
 
+/// How long fetching data sets may take, where a check does not say it.
+const FETCH: Duration = Duration::from_hours(2);
+
 /// What an instance gets beyond its time limit and its keep before its own timer ends it: for booting, fetching and saving.
 const GRACE: Duration = Duration::from_mins(15);
 
@@ -101,6 +104,9 @@ pub(crate) struct Handle {
     pub poll_interval: Duration,
     #[serde(default)]
     pub launched: Option<Timestamp>,
+    /// Seconds that fetching its data sets may take at most.
+    #[serde(default = "longest_fetch")]
+    pub longest_fetch: u64,
     /// What the instances fetch before the script begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataSet>,
@@ -123,6 +129,10 @@ pub(crate) struct Handle {
 
 fn poll_interval() -> Duration {
     POLL
+}
+
+fn longest_fetch() -> u64 {
+    FETCH.as_secs()
 }
 
 /// Where an instance is. Jobs with the same place share one poller.
@@ -174,12 +184,18 @@ impl Handle {
         self.instances > 1 && self.security_groups.is_empty()
     }
 
+    /// How long its instances live at most, whatever its data sets turn out to be.
+    pub(crate) fn longest(&self) -> Lifetime {
+        let fetch = if self.data.is_empty() { 0 } else { self.longest_fetch };
+        Lifetime { fetch: self.lifetime.fetch.max(fetch), ..self.lifetime }
+    }
+
     /// What one attempt uses at most: its dearest type, until anybody may end it.
     pub(crate) fn most_usage(&self) -> Usage {
         let types = self.offers.iter().map(|offer| &offer.instance_type);
         let price = |kind: &&String| self.prices.per_hour.get(*kind).copied().unwrap_or(f64::INFINITY);
         let dearest = types.max_by(|one, other| price(one).total_cmp(&price(other)));
-        let seconds = self.lifetime.expires_after().saturating_mul(u64::from(self.instances));
+        let seconds = self.longest().expires_after().saturating_mul(u64::from(self.instances));
         self.prices.usage(dearest.map(|kind| (kind.clone(), seconds)))
     }
 
@@ -278,6 +294,7 @@ fn put_together(
         pass_env,
         poll_interval: options.poll_interval.unwrap_or(POLL),
         launched: None,
+        longest_fetch: config.fetch_timeout.map_or(FETCH, Into::into).as_secs(),
         data: config.data.into_iter().flatten().filter_map(Option::from).collect(),
         staging: workload.staging.clone().map(muster_stage::absolute),
         keep_files: workload.keep_files.clone(),

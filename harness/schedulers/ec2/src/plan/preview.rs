@@ -12,7 +12,7 @@ use std::{fmt::Write, time::Duration};
 pub(crate) fn preview(handle: &Handle) -> String {
     let Some(first) = handle.offers.first() else { return String::new() };
     let seconds = |seconds: u64| format_duration(Duration::from_secs(seconds));
-    let lifetime = handle.lifetime;
+    let lifetime = handle.longest();
     let mut text = format!(
         "# {} instance(s) in {}, objects in s3://{}/{}\n",
         handle.instances, handle.place.region, handle.bucket.name, handle.prefix

@@ -46,10 +46,19 @@ pub(crate) struct Attempts {
     pub requests: u32,
     /// How often there was no room at all.
     pub rounds: u32,
-    /// This process launches it, and knows how that ended.
-    pub is_ours: bool,
-    /// The answer to the last request was lost: it may have launched something.
-    pub is_doubtful: bool,
+    pub asked: Asked,
+}
+
+/// What this process knows of the requests for the instances of a job.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asked {
+    /// Another process may have sent some.
+    #[default]
+    Elsewhere,
+    /// This process launches it, and each of its requests was answered.
+    Answered,
+    /// An answer was lost: that request may have launched something.
+    Doubtful,
 }
 
 #[derive(Debug, Default)]

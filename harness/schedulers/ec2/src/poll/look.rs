@@ -5,7 +5,7 @@ use super::{
     tracked::{Known, ReadConsole, Sight, Tracked},
 };
 use crate::{
-    cloud::{CloudError, Filter, Instance, Object},
+    cloud::{CloudError, Filter, Instance, Object, Piece},
     decide::{
         clock::behind,
         log::{Tail, read_console},
@@ -100,13 +100,14 @@ fn new_statuses(job: &Tracked, objects: &BTreeMap<String, Object>) -> Vec<(u32, 
 async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Object) {
     let bucket = job.handle().bucket.name.clone();
     match region.cloud.get(&bucket, &object.key, 0).await {
-        Ok(Some(bytes)) => match serde_json::from_slice::<Said>(&bytes) {
+        // It may have been written again since it was listed: its time and version are those of what was read.
+        Ok(Some(Piece { bytes, etag, modified })) => match serde_json::from_slice::<Said>(&bytes) {
             Ok(said) => {
                 let mut memory = job.memory.lock();
                 let by = memory.behind.entry(rank).or_default();
-                *by = behind(&said, object.modified, *by);
+                *by = behind(&said, modified, *by);
                 let said = said.by_clock(*by);
-                memory.said.insert(rank, (object.etag, said));
+                memory.said.insert(rank, (etag, said));
             }
             Err(error) => tracing::debug!(%error, key = object.key, "the status of an agent cannot be read"),
         },

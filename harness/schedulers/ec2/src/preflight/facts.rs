@@ -255,10 +255,10 @@ async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes<'_>) -> (
 async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &Written) -> [Option<Result<(), CloudError>>; 2] {
     written.note(bucket, key);
     let put = timeout(FIRST / 2, cloud.put(bucket, key, b"written by a preflight, and deleted at once\n".to_vec())).await.ok();
-    // One that was given up may have been written.
+    // One that was given up, or of which S3 says that it has failed, may have been written.
     let key = key.to_owned();
     let deleted = match &put {
-        Some(Err(CloudError::Refused { .. })) => Some(Ok(())),
+        Some(Err(CloudError::Refused { status: ..500, .. })) => Some(Ok(())),
         Some(_) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
     };
     if matches!(deleted, Some(Ok(()))) && put.is_some() {

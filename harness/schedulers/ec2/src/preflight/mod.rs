@@ -22,15 +22,47 @@ use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use wrong::{Mistake, Wrong};
 
-/// What the workloads of one place would fail of, each by its position and its plan, and whether the place has answered all questions.
-/// It answers within `probe::PART`.
+/// What workloads would fail of, as far as their places have answered.
+#[derive(Debug, Default)]
+pub(crate) struct Preflight {
+    pub findings: Vec<Finding>,
+    pub answered: Answered,
+}
+
+/// What was answered in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Answered {
+    #[default]
+    Everything,
+    /// What else is wrong is not known.
+    NotAll,
+}
+
+/// What is tried with the bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Reads,
+    /// An object, too, which is deleted.
+    ReadsAndWrites,
+}
+
+impl Extend<Self> for Preflight {
+    fn extend<I: IntoIterator<Item = Self>>(&mut self, others: I) {
+        for other in others {
+            self.findings.extend(other.findings);
+            self.answered = self.answered.max(other.answered);
+        }
+    }
+}
+
+/// What the workloads of one place would fail of, each by its position and its plan. It answers within `probe::PART`.
 pub(crate) async fn findings(
     cloud: &dyn Cloud,
     resolver: &Resolver,
     planned: &[(usize, &Handle)],
     now: Timestamp,
     writes: Writes<'_>,
-) -> (Vec<Finding>, bool) {
+) -> Preflight {
     let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle), writes).await;
     let mut wrong: BTreeMap<Mistake, BTreeSet<usize>> = BTreeMap::new();
     let mut rights: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
@@ -52,5 +84,6 @@ pub(crate) async fn findings(
     };
     let mut findings: Vec<Finding> = wrong.into_iter().map(finding).collect();
     findings.sort_by(|a, b| a.workloads.cmp(&b.workloads).then_with(|| a.what.cmp(&b.what)));
-    (findings, facts.are_all_answered())
+    let answered = if facts.are_all_answered() { Answered::Everything } else { Answered::NotAll };
+    Preflight { findings, answered }
 }

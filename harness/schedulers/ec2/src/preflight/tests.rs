@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    cloud::{CloudError, Instance, InstanceType, Reservation, Subnet, fake::Fake, fake::refused},
+    cloud::{CloudError, Instance, InstanceType, Reservation, Subnet, action, fake::Fake, fake::refused},
     plan::{
         self,
         testing::{plain, site, workload},
@@ -22,12 +22,12 @@ fn planned(config: Value, options: Value, tasks: u32) -> Handle {
 async fn found(fake: &Arc<Fake>, handles: &[Handle]) -> Vec<Finding> {
     let planned: Vec<(usize, &Handle)> = handles.iter().enumerate().collect();
     let written = crate::poll::Written::default();
-    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW, Writes::AnObject(&written)).await.0
+    findings(&**fake, &Resolver::new(fake.clone()), &planned, NOW, Writes::AnObject(&written)).await.findings
 }
 
 fn refuse(fake: &Fake, service: &'static str, action: &str, code: &str, message: &str) {
     let (action, code, message) = (action.to_owned(), code.to_owned(), message.to_owned());
-    fake.refuse(CloudError::Refused { service, action, code, message, status: 400, request_id: None });
+    fake.refuse(CloudError::Refused { service, action, code, message, status: 400, origin: String::new() });
 }
 
 fn plus(mut base: Value, more: &Value) -> Value {
@@ -280,7 +280,7 @@ async fn what_only_looks_writes_nothing() {
     let fake = Arc::new(Fake::default());
     refuse(&fake, "S3", "ListObjectsV2", "AccessDenied", "");
     let handle = planned(plain(), site(), 1);
-    let found = findings(&*fake, &Resolver::new(fake.clone()), &[(0, &handle)], NOW, Writes::Nothing).await.0;
+    let found = findings(&*fake, &Resolver::new(fake.clone()), &[(0, &handle)], NOW, Writes::Nothing).await.findings;
     assert_eq!(
         found.iter().map(|finding| &*finding.what).collect::<Vec<_>>(),
         ["the AWS credentials do not allow s3:ListBucket"]
@@ -319,6 +319,18 @@ async fn what_a_preflight_has_written_goes_at_once_or_with_the_session() {
         assert_eq!(written(&fake), 1);
         ec2.close(None).await.unwrap();
         assert_eq!(written(&fake), 0, "{is_refused}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_s3_failed_to_write_may_be_there_and_is_deleted() {
+    for (status, deletes) in [(403, 0), (500, 1)] {
+        let fake = Arc::new(Fake::default());
+        let (service, action, code) = ("S3", action::PUT_OBJECT.to_owned(), "InternalError".to_owned());
+        fake.refuse(CloudError::Refused { service, action, code, message: String::new(), status, origin: String::new() });
+        ec2(&fake).preflight(&mut std::iter::once(workload(plain(), site()))).await.unwrap();
+        let deleted = fake.state().calls.iter().filter(|call| **call == action::DELETE_OBJECTS).count();
+        assert_eq!(deleted, deletes, "{status}");
     }
 }
 

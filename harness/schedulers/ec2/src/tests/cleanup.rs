@@ -138,13 +138,20 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
 async fn what_a_process_has_launched_that_was_killed_then_is_waited_for_by_who_sweeps() {
     for (age, listed_after, is_found) in [(0, 8, true), (50, 2, true), (70, 8, false)] {
         let world = World::new();
-        let job = job();
+        let mut options = crate::plan::testing::site();
+        options["poll_interval"] = "10m".into();
+        let job = super::job_of(&crate::plan::testing::workload(crate::plan::testing::plain(), options));
         world.fake.state().listed_after = listed_after;
         // Its answer is stored nowhere.
         world.launched(&job).await;
         let handle = Handle::of(&job).unwrap();
-        let list = (handle.bucket.name.clone(), format!("{}boot", handle.prefix));
-        world.fake.state().modified.insert(list, Timestamp::of_seconds(START - age));
+        let written = |name: &str, age: i64| {
+            let key = format!("{}{name}", handle.prefix);
+            world.fake.state().modified.insert((handle.bucket.name.clone(), key), Timestamp::of_seconds(START - age));
+        };
+        // Groups and answers that were lost took their time between both.
+        written("boot", 600);
+        written("asked", age);
         let other = World::with(world.fake.clone());
         other.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
         assert_eq!(world.there()[0], usize::from(!is_found), "{age}");
@@ -158,11 +165,25 @@ async fn a_launch_that_ec2_has_refused_is_not_waited_for() {
     let planned = job();
     world.ec2.launch(&planned).await.unwrap();
     let handle = Handle::of(&planned).unwrap();
+    let asked = (handle.bucket.name.clone(), format!("{}asked", handle.prefix));
+    world.fake.state().modified.insert(asked, Timestamp::of_seconds(START));
+    let started = Instant::now();
+    world.ec2.cleanup(&planned, Disposition::Delete).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_was_never_asked_for_is_not_waited_for_by_who_sweeps() {
+    let world = World::new();
+    let planned = job();
+    let handle = Handle::of(&planned).unwrap();
     let list = (handle.bucket.name.clone(), format!("{}boot", handle.prefix));
+    world.put(&planned, "boot", b"x");
     world.fake.state().modified.insert(list, Timestamp::of_seconds(START));
     let started = Instant::now();
     world.ec2.cleanup(&planned, Disposition::Delete).await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert_eq!(world.there(), [0; 5]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,7 +200,10 @@ async fn of_a_case_whose_instance_is_kept_no_secret_stays_in_the_bucket_and_all_
     assert_eq!((left.items.len(), left.look.len()), (0, 1));
     let names: Vec<String> = world.fake.state().objects.keys().map(|(_, key)| key.clone()).collect();
     let prefix = &Handle::of(&job).unwrap().prefix;
-    assert_eq!(names, ["0/log.000", "0/outputs", "0/status", "go", "kept", "stop"].map(|name| format!("{prefix}{name}")));
+    assert_eq!(
+        names,
+        ["0/log.000", "0/outputs", "0/status", "asked", "go", "kept", "stop"].map(|name| format!("{prefix}{name}"))
+    );
     // Its log can still be read.
     assert_eq!(world.log(&job).await.0[0].1, b"x");
 }

@@ -105,6 +105,37 @@ async fn each_of_ours_is_found_with_its_age_its_cost_and_until_when_it_stays() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_kept_case_has_left_in_the_bucket_goes_with_the_next_session_when_its_time_is_over() {
+    let world = World::new();
+    // Their clocks are the same.
+    let next = [World::with(world.fake.clone()), World::with(world.fake.clone())];
+    let failed = world.launched(&super::numbered(0, 1)).await;
+    world.set(&failed, "running", None);
+    world.put(&failed, "0/log.000", b"x");
+    world.says_all(&failed, 0, "done", Some(7), 1);
+    world.end(&failed).await.unwrap();
+    let left = world.ec2.cleanup(&failed, Disposition::Stop).await.unwrap();
+    assert_eq!(left.look.len(), 1, "{left:?}");
+    // Its timer ends it.
+    world.set(&failed, "terminated", Some(("Client.InstanceInitiatedShutdown", "")));
+    let prefix = Handle::of(&failed).unwrap().prefix.clone();
+    let of_failed = || world.fake.state().objects.keys().filter(|(_, key)| key.starts_with(&prefix)).count();
+    let there = of_failed();
+    assert!(there > 1, "{there}");
+    // What runs, or was launched without a session that ends, has no mark, and one that says nothing never expires.
+    world.fake.put_now("bench", "ci/20261124-120000-abcdefgh/aaaaaaaa/0/log.000", b"x");
+    world.fake.put_now("bench", "ci/20261124-120000-abcdefgh/aaaaaaab/kept", b"");
+    for (number, (minutes, stays)) in [(30, there), (15, 0)].into_iter().enumerate() {
+        tokio::time::sleep(Duration::from_mins(minutes)).await;
+        next[number].launched(&super::numbered(u8::try_from(number + 1).unwrap(), 1)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(of_failed(), stays, "{minutes}");
+    }
+    let others = world.fake.state().objects.keys().filter(|(_, key)| key.contains("20261124")).count();
+    assert_eq!(others, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_a_region_that_does_not_exist_nothing_is_left_and_nothing_waits_for_it() {
     let world = World::new();
     world.fake.is_nowhere();

@@ -31,7 +31,7 @@ async fn a_launch_puts_script_and_addresses_into_s3_and_asks_for_all_instances_o
     assert_eq!((&request["MinCount"], &request["MaxCount"]), (&json!(3), &json!(3)));
     assert_eq!(request["SecurityGroupIds"], json!(["sg-rfm-stream-triad-aaaaaaaa"]), "a group of its own");
     let names: Vec<&str> = state.objects.keys().map(|(_, key)| key.rsplit('/').next().unwrap()).collect();
-    assert_eq!(names, ["boot", "bundle"]);
+    assert_eq!(names, ["asked", "boot", "bundle"]);
     let list = String::from_utf8(state.objects.iter().find(|((_, key), _)| key.ends_with("boot")).unwrap().1.clone()).unwrap();
     assert_eq!(list.lines().count(), 1 + 3 + 3 * 65);
     assert!(list.lines().any(|line| line.starts_with("2 PUT log.063 https://bench.test/ci/")), "{list}");
@@ -121,7 +121,9 @@ async fn what_is_launched_is_found_and_not_launched_twice() {
 #[tokio::test(start_paused = true)]
 async fn what_is_launched_and_not_listed_yet_is_found_by_its_token() {
     let world = World::new();
-    let job = job();
+    let mut options = site();
+    options["poll_interval"] = "5m".into();
+    let job = job_of(&workload(crate::plan::testing::plain(), options));
     world.fake.state().listed_after = 8;
     world.launched(&job).await;
     // Another process has other addresses, so that its request is another.
@@ -131,7 +133,8 @@ async fn what_is_launched_and_not_listed_yet_is_found_by_its_token() {
     let found = other.launched(&job).await;
     assert_eq!((world.fake.state().instances.len(), Handle::of(&found).unwrap().ids.len()), (1, 1));
     assert_eq!(world.count(action::RUN_INSTANCES), 2, "its refusal says that one is there");
-    assert!(began.elapsed() > Duration::from_secs(10), "{:?}", began.elapsed());
+    let waited = began.elapsed();
+    assert!(waited > Duration::from_secs(10) && waited < Duration::from_secs(30), "{waited:?}");
     // What has ended so long ago that EC2 does not list it is not waited for without an end.
     let world = World::new();
     world.launched(&job).await;
@@ -155,6 +158,28 @@ async fn what_can_never_work_is_a_mistake_and_has_created_nothing() {
     assert_eq!(error.class, Class::Config);
     insta::assert_snapshot!(chain(&error), @"the AWS credentials end in 10m, and the instances need their addresses for up to 30m: use credentials that last longer");
     assert_eq!(world.there(), [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_s3_refuses_is_not_written_and_what_it_fails_to_do_may_be() {
+    let refused = |status: u16| refused(action::PUT_OBJECT, "SlowDown", "no", status);
+    // The bundle, the list, the note that instances are asked for.
+    for (number, error, nothing_created) in [
+        (0, refused(403), true),
+        (0, refused(503), false),
+        (0, lost(action::PUT_OBJECT), false),
+        (1, refused(403), false),
+        (2, refused(403), false),
+    ] {
+        let world = World::new();
+        let what = format!("{number} {error}");
+        world.fake.state().passes.insert(action::PUT_OBJECT, number);
+        world.fake.refuse(error);
+        let error = world.ec2.launch(&job()).await.unwrap_err();
+        assert_eq!((error.nothing_created, world.count(action::RUN_INSTANCES)), (nothing_created, 0), "{what}");
+        world.ec2.cleanup(&job(), Disposition::Delete).await.unwrap();
+        assert_eq!(world.there(), [0; 5], "{what}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -222,6 +247,28 @@ async fn data_sets_have_time_of_their_own_in_the_life_of_an_instance() {
     let expires: i64 = world.fake.state().instances[0].tags["rfm-expires"].parse().unwrap();
     // 10 minutes to boot, 20 to run, 30 to be kept, 15, and one that has begun.
     assert_eq!(expires - super::START, (10 + 20 + 30 + 15 + 1) * 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_fetched_is_in_the_most_that_a_case_costs_and_more_is_not_launched() {
+    let with = |more: serde_json::Value| {
+        let mut config = json!({ "ami": "ami-0abc1234def567890", "instance_type": "c7i.8xlarge" });
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        workload(config, site())
+    };
+    let data = json!([{ "src": "s3://sets/one", "dest": "x" }]);
+    let world = World::new();
+    let most = |more| world.ec2.most_usage(&with(more)).instances[0].seconds;
+    let without = most(json!({}));
+    assert_eq!(most(json!({ "fetch_timeout": "1h" })), without, "nothing is fetched");
+    assert_eq!(most(json!({ "data": data })), without + 2 * 3600);
+    assert_eq!(most(json!({ "data": data, "fetch_timeout": "1m" })), without + 60);
+    // 21 MiB may take two seconds.
+    world.fake.put_now("sets", "one", &vec![0; 21 << 20]);
+    let error = world.ec2.launch(&job_of(&with(json!({ "data": data, "fetch_timeout": "1s" })))).await.unwrap_err();
+    assert_eq!((error.class, error.nothing_created, world.there()[4]), (Class::Config, true, 1));
+    insta::assert_snapshot!(chain(&error), @"fetching the data sets may take 2.0s, and `fetch_timeout` of `ec2_config` is 1.0s: write a longer one, or fetch less");
+    world.launched(&job_of(&with(json!({ "data": data, "fetch_timeout": "2s" })))).await;
 }
 
 #[tokio::test(start_paused = true)]

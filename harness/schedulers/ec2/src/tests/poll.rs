@@ -73,13 +73,35 @@ async fn a_script_has_begun_when_it_did_whatever_the_clock_of_its_instance_says(
         let first = world.next(&job, None).await;
         let runs = if matches!(first, JobStatus::Running { .. }) { first } else { world.next(&job, Some(&first)).await };
         let JobStatus::Running { since, .. } = &runs else { panic!("{runs:?}") };
-        assert!((since.0 / 1_000_000 - START - 30).abs() <= 1, "{off}: {since:?}");
+        assert!((since.seconds() - START - 30).abs() <= 1, "{off}: {since:?}");
         // The next word of the agent changes nothing.
         status("running", 30, 93);
         tokio::time::sleep(Duration::from_secs(20)).await;
         let next = tokio::time::timeout(Duration::from_secs(20), world.next(&job, Some(&runs))).await;
         assert!(next.is_err(), "{off}: {next:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_says_while_its_objects_are_listed_is_read_with_its_own_time() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    let handle = Handle::of(&job).unwrap();
+    let at = (handle.bucket.name.clone(), format!("{}0/status", handle.prefix));
+    let said = |t: i64| json!({ "state": "running", "exit": null, "started": START + 30, "t": START + t }).to_string();
+    world.fake.put_now(&at.0, &at.1, said(90).as_bytes());
+    world.fake.state().modified.insert(at.clone(), Timestamp::of_seconds(START + 91));
+    // A minute lies between what is listed and what is read.
+    let next = (said(150).into_bytes(), Timestamp::of_seconds(START + 151));
+    world.fake.state().written_after_listing.insert(at, next);
+    let first = world.next(&job, None).await;
+    let runs = if matches!(first, JobStatus::Running { .. }) { first } else { world.next(&job, Some(&first)).await };
+    let JobStatus::Running { since, .. } = &runs else { panic!("{runs:?}") };
+    assert_eq!(*since, Timestamp::of_seconds(START + 30));
+    let read = world.count(action::GET_OBJECT);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.count(action::GET_OBJECT), read, "the version that was read is known");
 }
 
 #[tokio::test(start_paused = true)]

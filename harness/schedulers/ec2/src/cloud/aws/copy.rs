@@ -30,7 +30,7 @@ pub(super) async fn download(http: &Http, address: &str, shown: &str, to: &Path)
         let status = answer.status().as_u16();
         let (action, message) = (shown.to_owned(), answer.status().canonical_reason().unwrap_or_default().to_owned());
         let code = status.to_string();
-        return Err(CloudError::Refused { service: "HTTP", action, code, message, status, request_id: None });
+        return Err(CloudError::Refused { service: "HTTP", action, code, message, status, origin: String::new() });
     }
     let whole = answer.content_length();
     let mut file = File::create(to).await.map_err(file_error)?;

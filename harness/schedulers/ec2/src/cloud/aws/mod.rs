@@ -19,8 +19,8 @@ mod tests;
 mod wire;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Reservation, Subnet,
-    Tags, Thing, action,
+    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece, Reservation,
+    Subnet, Tags, Thing, action,
 };
 use crate::plan::Place;
 use answers::{Console, Created, Done, Page};
@@ -355,7 +355,7 @@ impl Cloud for Aws {
         Box::pin(s3::put(&self.wire, bucket, key, bytes))
     }
 
-    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>> {
+    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Piece>> {
         Box::pin(s3::get(&self.wire, bucket, key, from))
     }
 

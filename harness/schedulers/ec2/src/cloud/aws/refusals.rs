@@ -47,9 +47,10 @@ struct One {
     message: Option<String>,
 }
 
-/// An answer that is none. `now`: when it came.
+/// An answer that is none. `at`: where it was asked for. `now`: when it came.
 pub(super) fn refusal(
     (service, action): (&'static str, &'static str),
+    at: &str,
     status: StatusCode,
     headers: &HeaderMap,
     body: &Bytes,
@@ -71,7 +72,9 @@ pub(super) fn refusal(
     }
     let ids = ["x-amzn-requestid", "x-amz-request-id"];
     let request_id = document.request_id.or(document.ec2_request_id).or_else(|| ids.iter().find_map(|name| header(name)));
-    CloudError::Refused { service, action: action.to_owned(), code, message, status: status.as_u16(), request_id }
+    let request = request_id.map_or_else(String::new, |id| format!(", request {id}"));
+    let (action, status, origin) = (action.to_owned(), status.as_u16(), format!("at {at}{request}"));
+    CloudError::Refused { service, action, code, message, status, origin }
 }
 
 fn is_about_time(code: &str, message: &str) -> bool {
@@ -120,7 +123,7 @@ mod tests {
     fn read(status: u16, headers: &[(&'static str, &str)], body: &str, now: i64) -> CloudError {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect();
         let body = Bytes::from(body.to_owned());
-        refusal(("EC2", "X"), StatusCode::from_u16(status).unwrap(), &headers, &body, Timestamp::of_seconds(now))
+        refusal(("EC2", "X"), "ec2.test", StatusCode::from_u16(status).unwrap(), &headers, &body, Timestamp::of_seconds(now))
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Objects in buckets.
 
 use super::wire::{Ask, Service, Wire, query};
-use crate::cloud::{CloudError, Method, Object, PIECE, action, piece_of};
+use crate::cloud::{CloudError, Method, Object, PIECE, Piece, action, piece_of};
 use ::http::{Method as Verb, StatusCode};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use bytes::Bytes;
@@ -53,17 +53,27 @@ pub(super) async fn put(wire: &Wire, bucket: &str, key: &str, bytes: Vec<u8>) ->
     wire.call(ask, |status| status.is_success()).await.map(drop)
 }
 
-pub(super) async fn get(wire: &Wire, bucket: &str, key: &str, from: u64) -> Result<Option<Vec<u8>>, CloudError> {
+pub(super) async fn get(wire: &Wire, bucket: &str, key: &str, from: u64) -> Result<Option<Piece>, CloudError> {
     let range = ("range", format!("bytes={from}-{}", from + PIECE - 1));
     let ask = ask(action::GET_OBJECT, Verb::GET, wire.object(bucket, key), vec![range], Bytes::new());
-    match wire.call(ask, |status| status.is_success() || status == StatusCode::RANGE_NOT_SATISFIABLE).await {
-        Ok(answer) if answer.status == StatusCode::RANGE_NOT_SATISFIABLE => Ok(Some(Vec::new())),
+    let answer = match wire.call(ask, |status| status.is_success() || status == StatusCode::RANGE_NOT_SATISFIABLE).await {
+        Ok(answer) => answer,
+        Err(error) if error.code() == Some("NoSuchKey") => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let bytes = match answer.status {
+        StatusCode::RANGE_NOT_SATISFIABLE => Vec::new(),
+        StatusCode::PARTIAL_CONTENT => answer.body.to_vec(),
         // A server that knows no ranges sends all of it.
-        Ok(answer) if answer.status != StatusCode::PARTIAL_CONTENT => Ok(Some(piece_of(&answer.body, from))),
-        Ok(answer) => Ok(Some(answer.body.to_vec())),
-        Err(error) if error.code() == Some("NoSuchKey") => Ok(None),
-        Err(error) => Err(error),
-    }
+        _ => piece_of(&answer.body, from),
+    };
+    let modified = jiff::fmt::rfc2822::parse(&answer.modified).ok().map(|at| Timestamp(at.timestamp().as_microsecond()));
+    Ok(Some(Piece { bytes, etag: plain_etag(&answer.etag), modified }))
+}
+
+/// Listings and answers put it in quotes.
+fn plain_etag(etag: &str) -> String {
+    etag.trim_matches('"').to_owned()
 }
 
 pub(super) async fn objects(wire: &Wire, bucket: &str, prefix: &str) -> Result<Vec<Object>, CloudError> {
@@ -79,7 +89,7 @@ pub(super) async fn objects(wire: &Wire, bucket: &str, prefix: &str) -> Result<V
         let object = |Listed { key, size, etag, last_modified }| Object {
             key,
             size,
-            etag: etag.trim_matches('"').to_owned(),
+            etag: plain_etag(&etag),
             modified: last_modified.and_then(at),
         };
         objects.extend(listing.objects.into_iter().map(object));
@@ -107,7 +117,8 @@ pub(super) async fn delete(wire: &Wire, bucket: &str, keys: &[String]) -> Result
         if let Some(NotDeleted { key, code, message }) = deleted.errors.into_iter().next() {
             let (service, action, status) = ("S3", action::DELETE_OBJECTS.to_owned(), answer.status.as_u16());
             let message = format!("{key}: {message}");
-            return Err(CloudError::Refused { service, action, code, message, status, request_id: None });
+            let origin = format!("at {}", wire.host_of(&wire.object(bucket, "")));
+            return Err(CloudError::Refused { service, action, code, message, status, origin });
         }
     }
     Ok(())
@@ -168,7 +179,8 @@ pub(super) async fn complete(wire: &Wire, bucket: &str, key: &str, upload: &str,
     let completed: Completed = super::xml("S3", action::PUT_OBJECT, &answer.body)?;
     let Some(code) = completed.code else { return Ok(()) };
     let (service, action, status) = ("S3", action::PUT_OBJECT.to_owned(), answer.status.as_u16());
-    Err(CloudError::Refused { service, action, code, message: completed.message, status, request_id: None })
+    let origin = format!("at {}", wire.host_of(&wire.object(bucket, key)));
+    Err(CloudError::Refused { service, action, code, message: completed.message, status, origin })
 }
 
 pub(super) async fn presign(

@@ -80,6 +80,8 @@ pub(super) struct Answer {
     pub status: StatusCode,
     /// Of an object or a piece of one; empty elsewhere.
     pub etag: String,
+    /// When an object was written, in the words of HTTP; empty elsewhere.
+    pub modified: String,
     pub body: Bytes,
 }
 
@@ -126,6 +128,12 @@ impl Wire {
         }
     }
 
+    /// The host of an address, for people, with the region unless its name has it.
+    pub(super) fn host_of(&self, address: &str) -> String {
+        let (host, region) = (host(address), &self.place.region);
+        if host.contains(region.as_str()) { host.to_owned() } else { format!("{host}, region {region}") }
+    }
+
     /// The answer of a status that `is_fine`.
     pub(super) async fn call(&self, ask: Ask, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
         let (started, mut tries, mut is_renewed) = (Instant::now(), 0, false);
@@ -157,7 +165,7 @@ impl Wire {
 
     async fn once(&self, ask: &Ask, credential: &Credential, is_fine: fn(StatusCode) -> bool) -> Result<Answer, CloudError> {
         let (service, action) = (ask.service.name(), ask.action);
-        let host = ask.address.split('/').nth(2).unwrap_or_default();
+        let host = host(&ask.address);
         let is_open = !self.has_answered.load(Ordering::Relaxed) && !has_proxy(&|name| std::env::var_os(name));
         let unreached = |why: String| unreached(&self.place, is_open, (service, action), format!("{host}: {why}"));
         let mut request = Request::builder().method(ask.method.clone()).uri(&ask.address);
@@ -174,10 +182,11 @@ impl Wire {
         let status = answer.status();
         tracing::debug!(service, action, status = status.as_u16(), took = ?asked.elapsed(), "a call to Amazon");
         if is_fine(status) {
-            let etag = answer.headers().get("etag").and_then(|etag| etag.to_str().ok()).unwrap_or_default().to_owned();
-            return Ok(Answer { status, etag, body: answer.into_body() });
+            let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
+            let (etag, modified) = (header("etag"), header("last-modified"));
+            return Ok(Answer { status, etag, modified, body: answer.into_body() });
         }
-        Err(refusal((service, action), status, answer.headers(), answer.body(), now()))
+        Err(refusal((service, action), &self.host_of(&ask.address), status, answer.headers(), answer.body(), now()))
     }
 
     async fn sign(
@@ -275,6 +284,12 @@ fn some_of(most: Duration) -> Duration {
     most / 4 + (most * 3 / 4) * part / 1000
 }
 
+/// The host of an address, without who logs in there.
+fn host(address: &str) -> &str {
+    let host = address.split('/').nth(2).unwrap_or_default();
+    host.rsplit('@').next().unwrap_or_default()
+}
+
 /// Amazon's clouds have domains of their own.
 fn domain(region: &str) -> &'static str {
     if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
@@ -302,6 +317,17 @@ mod tests {
             let error = unreached(&place, is_open, ("EC2", "DescribeImages"), why.clone());
             assert_eq!(error == CloudError::NoRegion(region.to_owned()), is_none, "{region} {why}: {error}");
         }
+    }
+
+    #[test]
+    fn a_host_is_named_with_its_region_and_without_who_logs_in() {
+        let at = |endpoint_url: Option<&str>, bucket: &str| {
+            let place = Place { region: "eu-west-1".to_owned(), endpoint_url: endpoint_url.map(str::to_owned) };
+            let wire = Wire::new(&place, super::super::credentials::environment(&[])).unwrap();
+            [wire.service(Service::Ec2), wire.object(bucket, "a/b")].map(|address| wire.host_of(&address))
+        };
+        assert_eq!(at(None, "bench"), ["ec2.eu-west-1.amazonaws.com", "bench.s3.eu-west-1.amazonaws.com"]);
+        assert_eq!(at(Some("http://me:secret@10.0.0.1:5000"), "bench"), ["10.0.0.1:5000, region eu-west-1"; 2]);
     }
 
     #[test]

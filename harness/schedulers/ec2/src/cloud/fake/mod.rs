@@ -3,8 +3,8 @@
 mod state;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Reservation, Subnet,
-    Tags, Thing, action, piece_of,
+    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece, Reservation,
+    Subnet, Tags, Thing, action, piece_of,
 };
 use crate::plan::Place;
 use futures_util::future::{pending, ready};
@@ -27,8 +27,12 @@ pub(crate) fn refused(action: &str, code: &str, message: &str, status: u16) -> C
         code: code.to_owned(),
         message: message.to_owned(),
         status,
-        request_id: None,
+        origin: String::new(),
     }
+}
+
+fn etag(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
 }
 
 impl Default for Fake {
@@ -118,7 +122,9 @@ impl Fake {
     ) -> Call<'a, T> {
         let mut state = self.state.lock();
         state.calls.push(action);
-        let refusal = state.refusals.iter().position(|(of, _)| *of == action);
+        let passes = state.passes.get_mut(action).filter(|passes| **passes > 0);
+        let is_passed = passes.map(|passes| *passes -= 1).is_some();
+        let refusal = state.refusals.iter().position(|(of, _)| *of == action && !is_passed);
         let answer = match refusal {
             None if state.no_region => Err(CloudError::NoRegion(self.place.region.clone())),
             Some(at) => Err(state.refusals.remove(at).1),
@@ -308,10 +314,15 @@ impl Cloud for Fake {
         })
     }
 
-    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Vec<u8>>> {
+    fn get<'a>(&'a self, bucket: &'a str, key: &'a str, from: u64) -> Call<'a, Option<Piece>> {
         self.call(action::GET_OBJECT, |state| {
-            let object = state.objects.get(&(bucket.to_owned(), key.to_owned()));
-            Ok(object.map(|bytes| piece_of(bytes, from)))
+            let at = (bucket.to_owned(), key.to_owned());
+            let piece = |bytes: &Vec<u8>| Piece {
+                bytes: piece_of(bytes, from),
+                etag: etag(bytes),
+                modified: state.modified.get(&at).copied(),
+            };
+            Ok(state.objects.get(&at).map(piece))
         })
     }
 
@@ -321,10 +332,15 @@ impl Cloud for Fake {
             let object = |(at, bytes): (&(String, String), &Vec<u8>)| Object {
                 key: at.1.clone(),
                 size: bytes.len() as u64,
-                etag: format!("{:x}", Sha256::digest(bytes)),
+                etag: etag(bytes),
                 modified: state.modified.get(at).copied(),
             };
-            Ok(here.map(object).collect())
+            let listed = here.map(object).collect();
+            for (at, (bytes, written)) in std::mem::take(&mut state.written_after_listing) {
+                state.objects.insert(at.clone(), bytes);
+                state.modified.insert(at, written);
+            }
+            Ok(listed)
         })
     }
 

@@ -37,10 +37,14 @@ pub(crate) struct State {
     pub objects: BTreeMap<(String, String), Vec<u8>>,
     /// When objects were written, of those that are not new.
     pub modified: BTreeMap<(String, String), Timestamp>,
+    /// What is written, and when, directly after the next listing.
+    pub written_after_listing: BTreeMap<(String, String), (Vec<u8>, Timestamp)>,
     /// What a download brings, by its address.
     pub web: BTreeMap<String, Vec<u8>>,
     /// What the next calls of an action get instead of an answer, first come, first served. Actions are those of [`action`].
     pub refusals: Vec<(&'static str, CloudError)>,
+    /// How many calls of an action are answered before what it gets of those.
+    pub passes: BTreeMap<&'static str, u32>,
     /// After so many calls, one is executed whose answer never comes, as for a process that is killed then; and so are all after it.
     pub stops_after: Option<usize>,
     /// The actions that were called, in order.

@@ -137,7 +137,27 @@ fn no_time_is_before_the_launch() {
     let at = |said| at(&[member(0, State::Running, said)], 90).status;
     let Ok(JobStatus::Running { since, .. }) = at(early(Phase::Running, None)) else { panic!("it runs") };
     let Ok(JobStatus::Ended(ending)) = at(early(Phase::Done, Some(0))) else { panic!("it has ended") };
-    assert_eq!([since, ending.started, ending.ended], [Timestamp::of_seconds(1000); 3]);
+    assert_eq!([since, ending.started, ending.ended], [1000, 1000, 2000].map(Timestamp::of_seconds));
+}
+
+#[test]
+fn an_end_is_never_before_its_start_and_a_script_lasts_as_long_as_it_did() {
+    // What the agent says of both, and what is told of them.
+    for (started, ended, expected) in [
+        (Some(1100), Some(1150), (1100, 1150)),
+        // It began before its launch, by its clock, and ended after it.
+        (Some(900), Some(1010), (1000, 1110)),
+        (Some(-9000), Some(-8000), (1000, 2000)),
+        // Somebody has set its clock back meanwhile.
+        (Some(1100), Some(1050), (1050, 1050)),
+        (None, Some(1150), (1150, 1150)),
+        (None, None, (1200, 1200)),
+    ] {
+        let said = said(Phase::Done, Some(0)).map(|said| Said { started, ended, ..said });
+        let Ok(JobStatus::Ended(ending)) = at(&[member(0, State::Ended, said)], 90).status else { panic!("it has ended") };
+        let told = (ending.started, ending.ended);
+        assert_eq!(told, (Timestamp::of_seconds(expected.0), Timestamp::of_seconds(expected.1)), "{started:?} {ended:?}");
+    }
 }
 
 #[test]

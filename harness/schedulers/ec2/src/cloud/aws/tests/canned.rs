@@ -99,7 +99,8 @@ async fn credentials_that_have_ended_are_looked_for_again_once() {
     let server = Server::start(vec![ended]).await;
     let error = client(&server.address, &KEYS).instances(&[]).await.unwrap_err();
     assert!(matches!(error, CloudError::NoCredentials(_)), "{error:?}");
-    insta::assert_snapshot!(error);
+    let host = server.address.trim_start_matches("http://");
+    insta::assert_snapshot!(error.to_string().replace(host, "HOST"));
     assert_eq!(server.asked().len(), 2);
 }
 
@@ -204,7 +205,8 @@ async fn an_object_of_many_pieces_that_s3_does_not_complete_is_an_error() {
     let server = Server::start(vec![answer(200, "", failed)]).await;
     let cloud = client(&server.address, &KEYS);
     let error = s3::complete(&cloud.wire, "bench", "a", "u", &["\"a\"".to_owned()]).await.unwrap_err();
-    assert_eq!(error.to_string(), "S3 refuses PutObject: InternalError: We encountered an internal error.");
+    let said = error.to_string();
+    assert!(said.starts_with("S3 refuses PutObject: InternalError: We encountered an internal error. (at 127.0.0.1:"), "{said}");
     let body = server.asked().remove(0);
     assert!(
         body.ends_with("<Part><PartNumber>1</PartNumber><ETag>&quot;a&quot;</ETag></Part></CompleteMultipartUpload>"),

@@ -166,7 +166,7 @@ async fn who_has_an_address_reads_and_writes_with_it_until_it_ends() {
     };
     assert_eq!(send("PUT", &addresses[0], b"from the instance").await.status(), 200);
     assert_eq!(send("GET", &addresses[1], b"").await.body().as_ref(), b"from the instance");
-    assert_eq!(cloud.get("bench", "ci/a b+c", 5).await.unwrap().as_deref(), Some(&b"the instance"[..]));
+    assert_eq!(cloud.get("bench", "ci/a b+c", 5).await.unwrap().unwrap().bytes, b"the instance");
 
     let expires = |address: &str| {
         let rest = address.split_once("X-Amz-Expires=").unwrap().1;
@@ -233,8 +233,13 @@ async fn a_refusal_names_the_call_and_its_reason_and_no_secret() {
     assert!(started.elapsed() < Duration::from_secs(5));
     let said: Vec<String> = said.iter().map(ToString::to_string).collect();
     assert!(!said.join("\n").contains("not-a-secret"), "{said:?}");
+    let host = moto.address.trim_start_matches("http://");
+    assert!(
+        said.iter().filter(|one| one.contains(&format!(" (at {host}, region eu-west-1"))).count() == said.len() - 1,
+        "{said:?}"
+    );
     // Their numbers are random.
-    let said: Vec<&str> = said.iter().map(|one| one.split(" (request ").next().unwrap()).collect();
+    let said: Vec<&str> = said.iter().map(|one| one.split(" (at ").next().unwrap()).collect();
     insta::assert_snapshot!(said.join("\n"));
 }
 
@@ -252,7 +257,7 @@ async fn found(cloud: Aws, handle: &Handle) -> Vec<Finding> {
     let cloud: Arc<dyn Cloud> = Arc::new(cloud);
     let written = crate::poll::Written::default();
     let writes = preflight::Writes::AnObject(&written);
-    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now(), writes).await.0
+    preflight::findings(&*cloud, &Resolver::new(cloud.clone()), &[(0, handle)], now(), writes).await.findings
 }
 
 /// All that is called from the launch of a case to its end, but for placement groups, which moto does not have.
