@@ -8,7 +8,8 @@ Processor time is that of the command and of everything it started and waited fo
 the command itself (`rss_mb`: VmHWM, read every 20 ms), and the largest of it and its children as the kernel counts it
 (`tree_mb`, never below the 15 MB that this script itself has: a child begins as its double).
 With the first process of a PostgreSQL server: `cpu` has the time of all of its processes, too (`server_cpu`), and
-`server_mb` is the peak resident set of the process that answered, with the shared memory that it has touched.
+`server_mb` is the peak resident set of the process that answered, with the shared memory that it has touched, and
+`server_anon_mb` what it has for itself.
 Needs nothing but Python 3 and Linux.
 """
 
@@ -79,7 +80,9 @@ def run(argv, log, server):
         for key, value in status(pid).items():
             peaks[key] = max(value, peaks.get(key, 0))
         for child in set(children(server)) - before[1] if server else ():
-            peaks["server"] = max(status(child).get("VmHWM", 0), peaks.get("server", 0))
+            known = status(child)
+            peaks["server"] = max(known.get("VmHWM", 0), peaks.get("server", 0))
+            peaks["server_anon"] = max(known.get("RssAnon", 0), peaks.get("server_anon", 0))
     wall = time.monotonic() - began
     os.close(ended)
     _, code, usage = os.wait4(pid, 0)
@@ -89,6 +92,7 @@ def run(argv, log, server):
         "cpu": usage.ru_utime + usage.ru_stime + of_server,
         "server_cpu": of_server,
         "server_mb": peaks.get("server", 0) / 1024,
+        "server_anon_mb": peaks.get("server_anon", 0) / 1024,
         "tree_mb": usage.ru_maxrss / 1024,
         "rss_mb": peaks.get("VmHWM", 0) / 1024,
         "anon_mb": peaks.get("RssAnon", 0) / 1024,
@@ -116,11 +120,13 @@ def main():
             print("".join(lines.readlines()[-20:]), file=sys.stderr)
         sys.exit(f"{argv[0]} ended with {wrong[0]}")
     median = {key: statistics.median(one[key] for one in runs) for key in ("wall", "cpu", "server_cpu")}
-    most = {key: max(one[key] for one in runs) for key in ("tree_mb", "rss_mb", "anon_mb", "server_mb", "threads")}
+    most = {key: max(one[key] for one in runs) for key in ("tree_mb", "rss_mb", "anon_mb", "server_mb", "server_anon_mb", "threads")}
+    of_server = " ".join(f" {key}={most[key]:.1f}" for key in ("server_mb", "server_anon_mb"))
+    of_server = f" server_cpu={median['server_cpu']:.4f}{of_server}"
     print(
         f"wall={median['wall']:.4f} cpu={median['cpu']:.4f} tree_mb={most['tree_mb']:.1f} "
         f"rss_mb={most['rss_mb']:.1f} anon_mb={most['anon_mb']:.1f} threads={most['threads']}"
-        + (f" server_cpu={median['server_cpu']:.4f} server_mb={most['server_mb']:.1f}" if options.server else "")
+        + (of_server if options.server else "")
     )
 
 

@@ -35,10 +35,10 @@ history=$(ask history history 'bench %n=3$' --var v1 --period 2025-11-25..2026-1
 grep -q "$sessions runs" "$scratch/history.txt" || { echo "not every run is in the history:"; tail -5 "$scratch/history.txt"; exit 1; }
 listed=$(ask list list 2026-11-24 -N 5)
 
-row() { printf '%-52s %10s %10s %10s\n' "$@"; }
-cost() { row "$1" "$(field cpu "$2")" "$(field tree_mb "$2")" "$(field server_mb "$2")"; }
+row() { printf '%-52s %10s %10s %10s %10s\n' "$@"; }
+cost() { row "$1" "$(field cpu "$2")" "$(field tree_mb "$2")" "$(field server_mb "$2")" "$(field server_anon_mb "$2")"; }
 echo
-row "muster results" "CPU s" "peak MB" "server MB"
+row "muster results" "CPU s" "peak MB" "server MB" "its own"
 cost "compare, two fortnights (<= 0.2 s, 50 MB)" "$compared"
 cost "history, one variable, a year (<= 0.2 s, 50 MB)" "$history"
 cost "list, one night (no limit)" "$listed"
@@ -55,7 +55,7 @@ first=$(repeat=1 ask first import "$scratch/written.db")
 again=$(repeat=1 ask again import "$scratch/written.db")
 grep -q "imported 50 session(s)" "$scratch/first.txt" || { echo "not every session was written:"; cat "$scratch/first.txt"; exit 1; }
 each=$(compute "($(field cpu "$first") - $(field cpu "$again")) * 1000 / $cases" 3)
-row "a case is written: CPU ms (SQLite: <= 0.3 ms)" "$each" "$(field tree_mb "$first")" "$(field server_mb "$first")"
+row "a case is written: CPU ms (SQLite: <= 0.3 ms)" "$each" "$(field tree_mb "$first")" "$(field server_mb "$first")" "$(field server_anon_mb "$first")"
 [ ${#of_server[@]} = 0 ] || exit 0
 
 # ReFrame's database: what it has, as it was written.

@@ -17,7 +17,7 @@ use muster_core::{
 };
 use sqlx::AssertSqlSafe;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -33,8 +33,11 @@ pub enum Which {
 /// The check of a case and its parameters.
 pub type Parameters = (String, Vec<(String, String)>);
 
-/// The metric, session and case of a run, and the run.
-type OfRun = (i64, i64, i64, Run);
+/// The numbers of the sessions all of whose runs are meant, or of the cases.
+pub(super) enum Meant {
+    Sessions(HashSet<i64>),
+    Cases(HashSet<i64>),
+}
 
 /// A metric and what is last known of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,11 +54,11 @@ impl Reader {
         let mut set = FigureSet { sessions: sessions.len(), ..FigureSet::default() };
         let nights = sessions.iter().filter_map(|session| session.night);
         let Some((first, last)) = nights.clone().min().zip(nights.max()) else { return Ok(set) };
-        let numbers: BTreeSet<i64> = sessions.iter().map(|session| session.number).collect();
-        let cases = self.case_ids(sessions, filters, which).await?;
-        let is_meant = |session: &i64, case: &i64| match &cases {
-            Some(cases) => cases.binary_search(case).is_ok(),
-            None => numbers.contains(session),
+        let meant = match which {
+            Which::Measured if filters.tags.is_empty() => {
+                Meant::Sessions(sessions.iter().map(|session| session.number).collect())
+            }
+            _ => Meant::Cases(self.case_ids(sessions, filters, which).await?),
         };
         let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
         let metrics: BTreeMap<i64, KnownMetric> =
@@ -64,9 +67,7 @@ impl Reader {
         let mut runs: Vec<(i64, Run)> = Vec::new();
         let ids: Vec<i64> = metrics.keys().copied().collect();
         for part in ids.chunks(IN_LIST) {
-            let of_part = self.runs(part, (first, last)).await?;
-            let meant = of_part.into_iter().filter(|(_, session, case, _)| is_meant(session, case));
-            runs.extend(meant.map(|(metric, .., run)| (metric, run)));
+            runs.extend(self.runs(part, (first, last), &meant).await?);
         }
         for (metric, mut run) in runs {
             let next = places.len();
@@ -120,28 +121,29 @@ impl Reader {
         Ok(all)
     }
 
-    /// The runs of metrics in a range of nights, each with its metric, session and case, and with the store's number of its basis.
-    async fn runs(&self, metrics: &[i64], (first, last): (NightNumber, NightNumber)) -> Result<Vec<OfRun>, StoreError> {
-        let text: Arc<str> = runs_text(metrics).into();
+    /// The runs of metrics in a range of nights that are meant, each with its metric, and with the store's number of its basis.
+    async fn runs(
+        &self,
+        metrics: &[i64],
+        (first, last): (NightNumber, NightNumber),
+        meant: &Meant,
+    ) -> Result<Vec<(i64, Run)>, StoreError> {
+        let text: Arc<str> = runs_text(metrics, meant).into();
         let statement = || query(AssertSqlSafe(Arc::clone(&text))).bind(first).bind(last);
-        let rows = self.all("figures", statement, run).await?;
+        let rows = self.all("figures", statement, |row| run(row, meant)).await?;
         Ok(rows.into_iter().flatten().collect())
     }
 
-    /// The cases of these sessions that count, in order; `None`: all do.
-    async fn case_ids(&self, sessions: &[Selected], filters: &Filters, which: Which) -> Result<Option<Vec<i64>>, StoreError> {
-        if which == Which::Measured && filters.tags.is_empty() {
-            return Ok(None);
-        }
-        let mut ids = Vec::new();
+    /// The cases of these sessions that count.
+    async fn case_ids(&self, sessions: &[Selected], filters: &Filters, which: Which) -> Result<HashSet<i64>, StoreError> {
+        let mut ids = HashSet::new();
         for part in sessions.chunks(IN_LIST) {
             let text: Arc<str> = cases_text(part, !filters.tags.is_empty(), which).into();
             let statement = || query(AssertSqlSafe(Arc::clone(&text)));
             let rows = self.all("cases", statement, |row| Ok((row.try_get::<i64>("id")?, tagged(row, &filters.tags)?))).await?;
             ids.extend(rows.into_iter().filter(|(_, is_meant)| *is_meant).map(|(id, _)| id));
         }
-        ids.sort_unstable();
-        Ok(Some(ids))
+        Ok(ids)
     }
 
     /// The bases by their places.
@@ -163,12 +165,16 @@ impl Reader {
     }
 }
 
-/// The runs of metrics between the nights `$1` and `$2`.
-pub(super) fn runs_text(metrics: &[i64]) -> String {
+/// The runs of metrics between the nights `$1` and `$2`, each with what says whether it is meant.
+pub(super) fn runs_text(metrics: &[i64], meant: &Meant) -> String {
     let metrics = list(metrics.iter().copied());
+    let of = match meant {
+        Meant::Sessions(_) => "session",
+        Meant::Cases(_) => r#""case""#,
+    };
     format!(
-        r#"SELECT metric, session, "case", night, value, basis FROM run_figure
-        WHERE metric IN ({metrics}) AND night BETWEEN $1 AND $2 ORDER BY metric, night"#
+        r"SELECT metric, {of}, night, value, basis FROM run_figure
+        WHERE metric IN ({metrics}) AND night BETWEEN $1 AND $2 ORDER BY metric, night"
     )
 }
 
@@ -186,11 +192,13 @@ pub(super) fn cases_text(sessions: &[Selected], with_about: bool, which: Which) 
 /// A case all of whose attempts passed.
 const NONE_FAILED: &str = r#"AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a."case" = c.id AND a.outcome <> 'pass')"#;
 
-/// `None`: its value is no number, or its case is gone.
-fn run(row: &Row) -> Result<Option<OfRun>, sqlx::Error> {
-    let (Some(session), Some(value)) = (row.try_get::<Option<i64>>(1)?, row.try_get::<Option<f64>>(4)?) else { return Ok(None) };
-    let basis = usize::try_from(row.try_get::<i64>(5)?).unwrap_or_default();
-    Ok(Some((row.try_get(0)?, session, row.try_get(2)?, Run { night: row.try_get(3)?, value, basis })))
+/// `None`: it is not meant, or its value is no number.
+fn run(row: &Row, meant: &Meant) -> Result<Option<(i64, Run)>, sqlx::Error> {
+    let (Meant::Sessions(meant) | Meant::Cases(meant)) = meant;
+    let is_meant = row.try_get::<Option<i64>>(1)?.is_some_and(|number| meant.contains(&number));
+    let Some(value) = row.try_get::<Option<f64>>(3)?.filter(|_| is_meant) else { return Ok(None) };
+    let basis = usize::try_from(row.try_get::<i64>(4)?).unwrap_or_default();
+    Ok(Some((row.try_get(0)?, Run { night: row.try_get(2)?, value, basis })))
 }
 
 fn known_metric(row: &Row) -> Result<KnownMetric, sqlx::Error> {

@@ -4,6 +4,7 @@ use super::{changes, failures, figures, history, selected};
 use crate::{Location, migrate};
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
+use std::collections::HashSet;
 
 #[tokio::test]
 async fn questions_find_their_rows_by_an_index() {
@@ -19,7 +20,7 @@ async fn questions_find_their_rows_by_an_index() {
         selected::sessions_text(None, None, 10),
         selected::LAST_NIGHT.to_owned(),
         selected::outcomes_text(&[]).replace("()", "(1, 2)"),
-        figures::runs_text(&[1, 2]),
+        figures::runs_text(&[1, 2], &figures::Meant::Sessions(HashSet::new())),
         figures::cases_text(&[], true, figures::Which::Passed).replace("()", "(1, 2)"),
         history::HISTORY.to_owned(),
         failures::failures_text(&[]).replace("()", "(1, 2)"),
