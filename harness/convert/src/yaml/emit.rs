@@ -4,6 +4,7 @@
 //! where any reader of YAML could take it for something else.
 
 use crate::value::{Piece, Value};
+use muster_text::secret::masked;
 use std::fmt::Write as _;
 
 /// Columns that a flow may fill.
@@ -12,13 +13,13 @@ const WIDTH: usize = 120;
 /// Keys whose entries are a line each.
 const LINES: [&str; 6] = ["perf_variables", "reference", "with", "processor", "values", "fixtures"];
 
-/// A document: what of its `origin` is missing from it as comments, then the entries.
+/// A document: what of its `origin` is missing from it as comments, without secrets, then the entries.
 pub(crate) fn document(origin: &str, comments: &[String], entries: &[(String, Value)]) -> String {
     let mut text = String::new();
     if !comments.is_empty() {
         let _ = writeln!(text, "# Not carried over from {origin}:");
         for comment in comments {
-            let _ = writeln!(text, "#   {comment}");
+            let _ = writeln!(text, "#   {}", masked(comment));
         }
         text.push('\n');
     }
