@@ -10,7 +10,10 @@ use anyhow::{Context, anyhow};
 use muster_core::error::chain;
 use muster_host::owner;
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
-use std::path::PathBuf;
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use tokio::runtime::Runtime;
 
 /// Opens the database for writing, and prints what the user should know of it.
@@ -38,11 +41,16 @@ pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader
         drop(Reader::open(database.clone()).await?);
         match muster_store::recover(&database).await {
             Ok(notes) => notes.iter().for_each(|note| terminal.note(&format!("note: {note}"))),
+            // A command may ask twice.
+            Err(_) if HAS_TOLD.swap(true, Ordering::Relaxed) => {}
             Err(error) => terminal.note(&missed(&left, &settings::on_this_database(cli, "results migrate"), &error)),
         }
     }
     Reader::open(database).await
 }
+
+/// Whether the user was told what answers miss.
+static HAS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// What an answer misses.
 fn missed(left: &[(PathBuf, usize)], migrate: &str, error: &StoreError) -> String {

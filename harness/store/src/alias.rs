@@ -1,6 +1,11 @@
-//! Which name a case has in history: that of its last alias. Pure.
+//! Which name a case has in history: that of its last alias.
 
-use muster_core::{case::CaseName, query::spec::Filters};
+use crate::sql::{Connection, Row, query};
+use muster_core::{
+    case::{CaseName, check_of},
+    query::spec::Filters,
+};
+use sqlx::Error;
 
 /// How many aliases may follow one another.
 const CHAIN: usize = 16;
@@ -25,7 +30,7 @@ impl Names {
         if display == name.display {
             return name.clone();
         }
-        let check = display.split(' ').next().unwrap_or_default().to_owned();
+        let check = check_of(&display).to_owned();
         CaseName { display, check, ..name.clone() }
     }
 }
@@ -33,6 +38,18 @@ impl Names {
 /// The aliases of a database: old name, new name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Aliases(Vec<(String, String)>);
+
+/// All aliases, as [`pair`] reads them.
+pub(crate) const ALIASES: &str = "SELECT old_name, new_name FROM alias ORDER BY old_name";
+
+pub(crate) fn pair(row: &Row) -> Result<(String, String), Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?))
+}
+
+pub(crate) async fn read(connection: &mut Connection) -> Result<Aliases, Error> {
+    let rows = query(ALIASES).fetch_all(connection).await?;
+    Ok(Aliases::of(rows.iter().map(pair).collect::<Result<_, _>>()?))
+}
 
 impl Aliases {
     pub(crate) fn of(aliases: Vec<(String, String)>) -> Self {

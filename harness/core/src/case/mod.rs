@@ -110,6 +110,11 @@ pub struct CaseName {
     pub hidden: String,
 }
 
+/// The check of a case as displayed: `nbody` of `nbody %num_bodies=512000`.
+pub fn check_of(display: &str) -> &str {
+    display.split_once(' ').map_or(display, |(check, _)| check)
+}
+
 impl CaseName {
     /// `eidf:gpu-service+default`
     pub fn place(&self) -> String {
@@ -152,6 +157,11 @@ pub fn cases_of(selection: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_check_of_a_case_is_its_first_word() {
+        assert_eq!(["nbody %num_bodies=512000 %x=1", "nbody", ""].map(check_of), ["nbody", "nbody", ""]);
+    }
 
     #[test]
     fn a_hash_does_not_depend_on_the_order_of_parameters() {

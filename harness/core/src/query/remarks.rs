@@ -1,6 +1,9 @@
 //! What people have said of nights, as histories and suggestions use it. (`muster-judge` has what a verdict makes of it.)
 
-use crate::query::figures::{FigureSet, Metric, NightNumber};
+use crate::{
+    case::check_of,
+    query::figures::{FigureSet, Metric, NightNumber},
+};
 use muster_text::words;
 
 words! {
@@ -50,7 +53,7 @@ pub struct Remark {
 impl Remark {
     pub fn is_about(&self, metric: &Metric) -> bool {
         let agrees = |wanted: &Option<String>, value: &str| wanted.as_deref().is_none_or(|wanted| wanted == value);
-        let check = metric.case.split(' ').next().unwrap_or_default();
+        let check = check_of(&metric.case);
         agrees(&self.system, &metric.system)
             && agrees(&self.partition, &metric.partition)
             && agrees(&self.environ, &metric.environ)

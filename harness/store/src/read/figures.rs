@@ -7,7 +7,7 @@ use crate::{
     sql::{Row, query},
 };
 use muster_core::{
-    case::CaseName,
+    case::{CaseName, check_of},
     query::{
         figures::{Basis, FigureSet, Metric, NightNumber, Run, Series},
         spec::{Filter, Filters},
@@ -60,9 +60,8 @@ impl Reader {
             }
             _ => Meant::Cases(self.case_ids(sessions, filters, which).await?),
         };
-        let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
         let metrics: BTreeMap<i64, KnownMetric> =
-            self.metrics(&without_tags).await?.into_iter().map(|metric| (metric.id, metric)).collect();
+            self.metrics(&filters.without_tags()).await?.into_iter().map(|metric| (metric.id, metric)).collect();
         let mut places = HashMap::new();
         let mut runs: Vec<(i64, Run)> = Vec::new();
         let ids: Vec<i64> = metrics.keys().copied().collect();
@@ -90,7 +89,7 @@ impl Reader {
         const METRICS: &str = "SELECT m.id, m.variable, m.key, m.unit, m.direction, u.system, u.partition, u.environ, u.name
             FROM metric m JOIN subject u ON u.id = m.subject ORDER BY m.id";
         let mut known = self.all("metrics", || query(METRICS), known_metric).await?;
-        let without_tags = Filters { tags: Vec::new(), ..filters.clone() };
+        let without_tags = filters.without_tags();
         known.retain(|known| without_tags.admit(&name_of(&known.metric), &[]));
         if !filters.tags.is_empty() && !known.is_empty() {
             let key = |name: &CaseName| [&name.system, &name.partition, &name.environ, &name.display].map(Clone::clone);
@@ -238,7 +237,7 @@ fn tagged(row: &Row, tags: &[Filter]) -> Result<bool, sqlx::Error> {
 fn name_of(metric: &Metric) -> CaseName {
     CaseName {
         display: metric.case.clone(),
-        check: metric.case.split(' ').next().unwrap_or_default().to_owned(),
+        check: check_of(&metric.case).to_owned(),
         system: metric.system.clone(),
         partition: metric.partition.clone(),
         environ: metric.environ.clone(),

@@ -2,13 +2,13 @@
 
 use crate::{
     Reader, StoreError,
-    alias::Aliases,
+    alias::{self, ALIASES, Aliases},
     looked::{Known, Looked, WINDOW, unpack},
     read::{changes::Judged, decode},
     series::AllSeries,
     sql::{Row, Statement, query},
 };
-use muster_core::query::causes;
+use muster_core::{case::check_of, query::causes};
 use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, SegmentKey, System};
 use muster_text::{decode::Words, time::Timestamp};
 use sqlx::AssertSqlSafe;
@@ -249,9 +249,7 @@ impl Reader {
     }
 
     pub(crate) async fn new_names(&self) -> Result<Aliases, StoreError> {
-        let alias = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
-        let aliases = self.all("aliases", || query("SELECT old_name, new_name FROM alias ORDER BY old_name"), alias).await?;
-        Ok(Aliases::of(aliases))
+        Ok(Aliases::of(self.all("aliases", || query(ALIASES), alias::pair).await?))
     }
 
     /// Gives checks and cases that people have named the names that they have now.
@@ -308,7 +306,7 @@ fn metric(row: &Row) -> Result<(i64, Metric), sqlx::Error> {
     let name = MetricName {
         partition: row.try_get("partition")?,
         environ: row.try_get("environ")?,
-        check: case.split(' ').next().unwrap_or_default().to_owned(),
+        check: check_of(&case).to_owned(),
         case,
         variable: row.try_get("variable")?,
         key: (!key.is_empty()).then_some(key),

@@ -7,7 +7,7 @@ use crate::{
     sql::{Connection, Row, query},
     write::history,
 };
-use muster_core::query::remarks::RemarkKind;
+use muster_core::{case::check_of, query::remarks::RemarkKind};
 use muster_text::time::{Date, Timestamp};
 use sqlx::Error;
 
@@ -67,7 +67,7 @@ impl Upkeep {
         }
         if let Some(name) = &annotation.name {
             let subjects = self.names("SELECT DISTINCT name FROM subject").await?;
-            let checks = subjects.iter().filter_map(|name| name.split(' ').next()).map(str::to_owned).collect::<Vec<_>>();
+            let checks = subjects.iter().map(|name| check_of(name).to_owned()).collect::<Vec<_>>();
             self.is_known("check or case", name, &[subjects, checks].concat())?;
         }
         let a = annotation.clone();

@@ -11,11 +11,11 @@ use crate::{
     read::decode,
     sql::{Connection, query},
     write::{
-        history::{self, HistoryStatements, Known},
+        history::{self, Described, HistoryStatements, IN_ORDER, Known, describe},
         night::night_states,
     },
 };
-use muster_core::{case::SessionId, result::About};
+use muster_core::{case::SessionId, result::About, rules::perf::Direction};
 use muster_text::time::{Date, Timestamp};
 use sqlx::{AssertSqlSafe, Error};
 use std::{collections::BTreeSet, time::Duration};
@@ -190,23 +190,25 @@ async fn remove_figures(connection: &mut Connection, system: &str, night: i64, c
 
 /// A metric is what its last measured run says of it. Runs of later nights have said it already.
 async fn describe_again(connection: &mut Connection, metric: i64, night: i64) -> Result<(), Error> {
-    let runs = query(
-        r#"SELECT s.unit, s.direction, s.variable, c.about, a.outcome, a.reason FROM metric m
+    let runs = query(AssertSqlSafe(format!(
+        r#"SELECT m.subject, m.variable, m.key, f.unit, f.direction, c.about, a.outcome, a.reason FROM metric m
         JOIN run_figure r ON r.metric = m.id AND r.night = (SELECT max(night) FROM run_figure WHERE metric = m.id)
-        JOIN "case" c ON c.id = r."case" JOIN attempt a ON a."case" = c.id AND a.restored_from IS NULL
-        JOIN measurement s ON s.attempt = a.id AND s.variable = m.variable AND coalesce(s.key, '') = m.key
-        WHERE m.id = $1 AND r.night <= $2 ORDER BY a.id DESC, s.position"#,
-    );
-    for row in runs.bind(metric).bind(night).fetch_all(connection).await? {
-        if !decode::outcome(&row)?.is_measured() {
+        JOIN "case" c ON c.id = r."case" JOIN session s ON s.number = c.session
+        JOIN attempt a ON a."case" = c.id AND a.restored_from IS NULL
+        JOIN measurement f ON f.attempt = a.id AND f.variable = m.variable AND coalesce(f.key, '') = m.key
+        WHERE m.id = $1 AND r.night <= $2 ORDER BY {IN_ORDER}, a.id, f.position DESC"#
+    )));
+    for row in runs.bind(metric).bind(night).fetch_all(connection).await?.iter().rev() {
+        if !decode::outcome(row)?.is_measured() {
             continue;
         }
-        let (about, variable): (About, String) = (decode::json(&row, "about")?, row.try_get("variable")?);
-        let update =
-            query("UPDATE metric SET unit = $2, direction = $3, min_effect = $4, step_limit = $5, is_ignored = $6 WHERE id = $1");
-        let update = update.bind(metric).bind(row.try_get::<String>("unit")?).bind(row.try_get::<Option<String>>("direction")?);
-        let update = update.bind(about.night.min_effect).bind(about.night.limit).bind(about.night.ignore.contains(&variable));
-        return update.execute(connection).await.map(drop);
+        let (variable, key, unit): (String, String, String) =
+            (row.try_get("variable")?, row.try_get("key")?, row.try_get("unit")?);
+        let direction =
+            row.try_get::<Option<&str>>("direction")?.map(|_| decode::word::<Direction>(row, "direction")).transpose()?;
+        let about: About = decode::json(row, "about")?;
+        let now = Described::of(&variable, (&unit, direction), &about);
+        return describe(connection, row.try_get("subject")?, (&variable, &key), &now).await.map(drop);
     }
     Ok(())
 }

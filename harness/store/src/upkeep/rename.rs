@@ -3,12 +3,12 @@
 use super::{Upkeep, ended, rebuild::summaries};
 use crate::{
     Reader, StoreError,
-    alias::{Aliases, Names},
+    alias::{self, Aliases, Names},
     read::decode,
     sql::{Connection, Row, query},
     write::history::Known,
 };
-use muster_core::case::CaseName;
+use muster_core::case::{CaseName, check_of};
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Error};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -62,7 +62,7 @@ impl Upkeep {
         let alone = Aliases::of(vec![(old.to_owned(), new.to_owned())]);
         let renamed = subjects.iter().filter(|name| alone.canonical(name) != **name).count();
         if renamed == 0 {
-            let checks = subjects.iter().filter_map(|name| name.split(' ').next()).map(str::to_owned).collect();
+            let checks = subjects.iter().map(|name| check_of(name).to_owned()).collect();
             self.is_known("check, parameter or case", old, &[subjects, checks].concat())?;
         }
         let done = async {
@@ -127,10 +127,7 @@ impl Upkeep {
     }
 
     async fn aliases(&mut self) -> Result<Aliases, StoreError> {
-        let rows = query("SELECT old_name, new_name FROM alias ORDER BY old_name").fetch_all(&mut self.connection).await;
-        let alias = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
-        let aliases = rows.and_then(|rows| rows.iter().map(alias).collect());
-        aliases.map(Aliases::of).map_err(|cause| self.unread("aliases", cause))
+        alias::read(&mut self.connection).await.map_err(|cause| self.unread("aliases", cause))
     }
 }
 

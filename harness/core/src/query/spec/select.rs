@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_text::{
     expr::{Arithmetic, Expr},
-    moment::Period,
+    moment::{Moment, Period},
     time::{Date, Timestamp},
 };
 use std::{fmt, sync::Arc};
@@ -218,6 +218,12 @@ impl Filters {
         systems.is_empty() && partitions.is_empty() && tags.is_empty() && checks.is_empty() && cases.is_empty()
     }
 
+    /// What is asked of a case by its name alone.
+    #[must_use]
+    pub fn without_tags(&self) -> Self {
+        Self { tags: Vec::new(), ..self.clone() }
+    }
+
     fn extend(&mut self, other: &Self) {
         let Self { systems, partitions, tags, checks, cases } = other;
         self.systems.extend(systems.iter().cloned());
@@ -277,7 +283,8 @@ impl Filter {
 fn misread(term: &str) -> Option<String> {
     if term.starts_with("now") && !term[3..].starts_with(|next: char| next.is_ascii_alphanumeric() || next == '_') {
         let from = if term == "now" { "now-1d" } else { term };
-        return Some(format!("`{term}` is a moment: a period is `{from}:now`"));
+        let is_moment = Moment::parse(term).map(|_| format!("`{term}` is a moment: a period is `{from}:now`"));
+        return Some(is_moment.unwrap_or_else(|why| why));
     }
     let has_digits = |part: &str| part.bytes().all(|one| one.is_ascii_digit());
     let is_like_a_day = term.split('-').map(str::len).eq([4, 2, 2]) && term.split('-').all(has_digits);
@@ -360,6 +367,7 @@ mod tests {
             "2026-13-01",
             "now-1w",
             "now",
+            "now-1z",
         ];
         let lines: Vec<String> = texts.iter().map(|text| read(text)).collect();
         insta::assert_snapshot!(lines.join("\n"));

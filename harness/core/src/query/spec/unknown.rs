@@ -71,7 +71,7 @@ mod tests {
         let case = |display: &str, tags: &[&str]| {
             let name = CaseName {
                 display: display.into(),
-                check: display.split(' ').next().unwrap_or_default().into(),
+                check: crate::case::check_of(display).into(),
                 system: "eidf".into(),
                 partition: "gpu".into(),
                 environ: "default".into(),

@@ -4,11 +4,11 @@
 //! it forgets all: ids that were given out in it are not there.
 
 use crate::{
-    alias::Aliases,
+    alias::{self, Aliases},
     read::decode,
     sql::{Connection, Row, query},
 };
-use muster_core::{case::CaseName, rules::perf::Direction};
+use muster_core::{case::CaseName, result::About, rules::perf::Direction};
 use muster_text::time::Timestamp;
 use sqlx::Error;
 use std::collections::{HashMap, HashSet};
@@ -47,6 +47,19 @@ pub(crate) struct Described {
     pub(crate) is_ignored: bool,
 }
 
+impl Described {
+    /// As a run has measured it.
+    pub(crate) fn of(variable: &str, (unit, direction): (&str, Option<Direction>), about: &About) -> Self {
+        Self {
+            unit: unit.to_owned(),
+            direction: direction.map(Direction::as_str),
+            min_effect: about.night.min_effect,
+            limit: about.night.limit,
+            is_ignored: about.night.ignore.iter().any(|name| name == variable),
+        }
+    }
+}
+
 impl Known {
     /// Reads what a session of this system will need.
     pub(crate) async fn load(&mut self, connection: &mut Connection, system: &str) -> Result<(), Error> {
@@ -56,9 +69,7 @@ impl Known {
 
     /// Reads the aliases again: others may have added some.
     pub(crate) async fn load_aliases(&mut self, connection: &mut Connection) -> Result<(), Error> {
-        let aliases = query("SELECT old_name, new_name FROM alias ORDER BY old_name").fetch_all(connection).await?;
-        let alias = |row: &Row| Ok::<_, Error>((row.try_get(0)?, row.try_get(1)?));
-        self.aliases = Aliases::of(aliases.iter().map(alias).collect::<Result<_, _>>()?);
+        self.aliases = alias::read(connection).await?;
         Ok(())
     }
 
@@ -118,15 +129,7 @@ impl Known {
                 return Ok(known.id);
             }
         }
-        let insert = query(
-            "INSERT INTO metric (subject, variable, key, unit, direction, min_effect, step_limit, is_ignored) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (subject, variable, key) DO UPDATE SET unit = excluded.unit, \
-             direction = excluded.direction, min_effect = excluded.min_effect, step_limit = excluded.step_limit, \
-             is_ignored = excluded.is_ignored RETURNING id",
-        );
-        let insert = insert.bind(subject).bind(variable.to_owned()).bind(key.to_owned()).bind(now.unit.clone());
-        let insert = insert.bind(now.direction).bind(now.min_effect).bind(now.limit).bind(now.is_ignored);
-        let id: i64 = insert.fetch_scalar(connection).await?;
+        let id = describe(connection, subject, (variable, key), &now).await?;
         self.metrics.insert(name, KnownMetric { id, described: now, last: night });
         Ok(id)
     }
@@ -190,6 +193,24 @@ impl Known {
         self.set_node(system, name, id);
         Ok(id)
     }
+}
+
+/// Writes what a metric is. Returns its number.
+pub(crate) async fn describe(
+    connection: &mut Connection,
+    subject: i64,
+    (variable, key): (&str, &str),
+    now: &Described,
+) -> Result<i64, Error> {
+    let insert = query(
+        "INSERT INTO metric (subject, variable, key, unit, direction, min_effect, step_limit, is_ignored) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (subject, variable, key) DO UPDATE SET unit = excluded.unit, \
+         direction = excluded.direction, min_effect = excluded.min_effect, step_limit = excluded.step_limit, \
+         is_ignored = excluded.is_ignored RETURNING id",
+    );
+    let insert = insert.bind(subject).bind(variable.to_owned()).bind(key.to_owned()).bind(now.unit.clone());
+    let insert = insert.bind(now.direction).bind(now.min_effect).bind(now.limit).bind(now.is_ignored);
+    insert.fetch_scalar(connection).await
 }
 
 fn described(row: &Row) -> Result<Described, Error> {

@@ -13,8 +13,7 @@ mod night;
 mod verdicts;
 
 pub(crate) use described::write_nodes;
-use known::Described;
-pub(crate) use known::Known;
+pub(crate) use known::{Described, Known, describe};
 pub(crate) use verdicts::{forget, forget_all, forget_series};
 
 use crate::{
@@ -24,11 +23,11 @@ use crate::{
 use muster_core::{
     case::CaseName,
     result::{About, Counting, Purpose},
-    rules::perf::{Bounds, Direction, Measurement},
+    rules::perf::{Bounds, Measurement},
 };
 use muster_text::time::Timestamp;
 use night::{NightFigure, Run};
-use sqlx::Error;
+use sqlx::{AssertSqlSafe, Error};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A measured attempt.
@@ -87,6 +86,10 @@ pub(crate) struct HistoryStatements {
     planned: ForRows,
     state: ForRows,
 }
+
+/// How the runs of a night (`r`) follow one another, with their sessions (`s`). Numbers of cases are those of their writing: what is
+/// imported later may have run earlier.
+pub(crate) const IN_ORDER: &str = r#"s.started, s.id, r."case", r.repeat"#;
 
 /// The figure of the first measured attempt stays.
 const FIRST: &str = "ON CONFLICT DO NOTHING";
@@ -149,10 +152,11 @@ impl HistoryStatements {
     pub(crate) async fn nights_again(&self, connection: &mut Connection, nights: &BTreeSet<(i64, i64)>) -> Result<(), Error> {
         let mut rows = Vec::new();
         for (metric, night) in nights {
-            // Numbers of cases are those of their writing: what is imported later may have run earlier.
-            let runs = r#"SELECT r.value, r.basis FROM run_figure r LEFT JOIN session s ON s.number = r.session WHERE r.metric = $1 AND r.night = $2
-                ORDER BY s.started, s.id, r."case", r.repeat"#;
-            let runs = query(runs).bind(metric).bind(night).fetch_all(connection).await?;
+            let runs = format!(
+                "SELECT r.value, r.basis FROM run_figure r LEFT JOIN session s ON s.number = r.session
+                WHERE r.metric = $1 AND r.night = $2 ORDER BY {IN_ORDER}"
+            );
+            let runs = query(AssertSqlSafe(runs)).bind(metric).bind(night).fetch_all(connection).await?;
             let run = |row: &crate::sql::Row| Ok::<_, Error>(Run { value: row.try_get(0)?, basis: row.try_get(1)? });
             let runs = runs.iter().map(run).collect::<Result<Vec<_>, _>>()?;
             rows.extend(night::of_runs(&runs).map(|figure| ((*metric, *night), figure)));
@@ -217,13 +221,7 @@ async fn figures(
     let subject = known.subject(connection, attempt.name).await?;
     let names: Vec<&str> = attempt.nodes.iter().map(|(name, _)| *name).collect();
     for figure in figure::of_run(attempt.measurements, &names) {
-        let now = Described {
-            unit: figure.unit.to_owned(),
-            direction: figure.direction.map(Direction::as_str),
-            min_effect: about.night.min_effect,
-            limit: about.night.limit,
-            is_ignored: about.night.ignore.iter().any(|name| name == figure.variable),
-        };
+        let now = Described::of(figure.variable, (figure.unit, figure.direction), about);
         let metric = known.metric(connection, subject, (figure.variable, figure.key), (now, night)).await?;
         let basis = known.basis(connection, [figure.unit, &about.check_hash, &about.manifest_hash]).await?;
         let row = FigureRow {

@@ -1,6 +1,9 @@
 //! What is in a spool is written: this writer's own when its database is there again, and those of processes that are gone.
 
-use super::{PAUSE, away, spool::Spool};
+use super::{
+    PAUSE, away,
+    spool::{Contents, Spool},
+};
 use crate::{
     error::SqlError,
     sql::query,
@@ -40,8 +43,8 @@ impl Writer {
     /// A spool stays as it is if one of its sessions is not here: two servers may have one name, and a database may be an older copy.
     async fn adopt_one(&mut self, left: Spool) -> Result<Option<String>, SqlError> {
         let path = left.path().to_owned();
-        let messages = left.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?.messages;
-        for session in messages.iter().filter_map(Message::of_session).collect::<BTreeSet<_>>() {
+        let contents = left.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?;
+        for session in contents.messages.iter().filter_map(Message::of_session).collect::<BTreeSet<_>>() {
             if self.number_of(session).await?.is_none() {
                 return Ok(Some(format!(
                     "the spool {} stays: its session {session} is not in {}; if it was deleted there, remove the file",
@@ -51,7 +54,7 @@ impl Writer {
             }
         }
         let own = self.outage.as_mut().map(|outage| mem::replace(&mut outage.spool, left));
-        let replayed = self.replay().await;
+        let replayed = self.replay_all(contents).await;
         if let (Some(outage), Some(own)) = (&mut self.outage, own) {
             outage.spool = own;
         }
@@ -67,6 +70,11 @@ impl Writer {
     pub(super) async fn replay(&mut self) -> Result<usize, SqlError> {
         let Some(outage) = &mut self.outage else { return Ok(0) };
         let contents = outage.spool.read().map_err(|cause| sqlx::Error::Decode(cause.into()))?;
+        self.replay_all(contents).await
+    }
+
+    /// The same with what has been read of it.
+    async fn replay_all(&mut self, contents: Contents) -> Result<usize, SqlError> {
         let written = usize::try_from(contents.written).unwrap_or(usize::MAX);
         let mut is_done: Vec<bool> = (0..contents.messages.len()).map(|at| at < written).collect();
         for tried in contents.tried {

@@ -8,7 +8,10 @@ use crate::{
     wiring::database,
 };
 use anyhow::{bail, ensure};
-use muster_core::query::{figures::Metric, remarks::RemarkKind, spec::Filters};
+use muster_core::{
+    case::check_of,
+    query::{figures::Metric, remarks::RemarkKind, spec::Filters},
+};
 use muster_host::{account, clock};
 use muster_judge::night::{Change, MetricName, Night, Scope};
 use muster_report::said::{self, Said};
@@ -117,7 +120,7 @@ async fn touches_change(reader: &Reader, annotation: &Annotation) -> anyhow::Res
 
 fn name_of(known: &KnownMetric) -> MetricName {
     let Metric { case, partition, environ, variable, key, .. } = known.metric.clone();
-    MetricName { partition, environ, check: case.split(' ').next().unwrap_or_default().to_owned(), case, variable, key }
+    MetricName { partition, environ, check: check_of(&case).to_owned(), case, variable, key }
 }
 
 /// Today, in UTC.
