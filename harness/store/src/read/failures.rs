@@ -76,20 +76,21 @@ impl Reader {
         self.all("earlier nights", statement, occurrence).await
     }
 
-    /// What is known of the runs of a night: where they differ, all of it. Facts of nodes are those of `nodes_of`, so that two nights are
-    /// compared by the same nodes.
+    /// What is known of the newest runs of a night: where they differ, all of it. Facts of nodes are those of `nodes_of`, so that two
+    /// nights are compared by the same nodes.
     pub async fn facts(&self, runs: &[&Occurrence], nodes_of: &[&Occurrence]) -> Result<BTreeMap<String, String>, StoreError> {
+        let text: Arc<str> = node_facts_text(newest(nodes_of).iter().map(|run| run.attempt)).into();
         let mut facts = Vec::new();
-        for run in runs {
-            for nodes_of in nodes_of {
-                facts.extend(self.facts_of(run, nodes_of).await?);
-            }
+        for run in newest(runs) {
+            facts.extend(self.facts_of(run).await?);
+            let of_nodes = || query(AssertSqlSafe(Arc::clone(&text))).bind(run.finished.0);
+            facts.extend(self.all("facts of nodes", of_nodes, node_fact).await?);
         }
         Ok(causes::together(facts))
     }
 
-    /// What is known of a run: versions, hashes, images, extras, nodes and what was known of these at that time.
-    async fn facts_of(&self, run: &Occurrence, nodes_of: &Occurrence) -> Result<BTreeMap<String, String>, StoreError> {
+    /// What is known of a run: versions, hashes, images, extras, nodes.
+    async fn facts_of(&self, run: &Occurrence) -> Result<BTreeMap<String, String>, StoreError> {
         let mut facts = BTreeMap::new();
         let of_session = || query("SELECT version, extras, facts FROM session WHERE number = $1").bind(run.session);
         for (version, extras, more) in self.all("facts of a session", of_session, session_facts).await? {
@@ -111,12 +112,6 @@ impl Reader {
         if !images.is_empty() {
             facts.insert("image".to_owned(), images.join(", "));
         }
-        let of_nodes = || query(NODE_FACTS).bind(nodes_of.attempt).bind(run.finished.0);
-        let named = |row: &Row| {
-            let (key, node): (String, String) = (row.try_get("key")?, row.try_get("name")?);
-            Ok((format!("{key} of {node}"), row.try_get("value")?))
-        };
-        facts.extend(self.all("facts of nodes", of_nodes, named).await?);
         Ok(facts)
     }
 }
@@ -139,9 +134,24 @@ pub(super) const OCCURRENCES: &str = r#"SELECT s.night, a.outcome, a.reason, a.i
     WHERE c.display = $1 AND c.system = $2 AND c.partition = $3 AND c.environ = $4 AND s.night BETWEEN $5 AND $6
     AND a.outcome <> 'skip' AND a.outcome <> 'abort' ORDER BY s.night DESC, a.finished DESC, s.id DESC"#;
 
-pub(super) const NODE_FACTS: &str =
-    "SELECT f.key, n.name, f.value FROM member m JOIN node n ON n.id = m.node JOIN node_fact f ON f.node = n.id
-    WHERE m.attempt = $1 AND f.from_time <= $2 AND (f.until IS NULL OR f.until > $2)";
+/// What was known of the nodes of these attempts at a time.
+pub(super) fn node_facts_text(attempts: impl Iterator<Item = i64>) -> String {
+    format!(
+        "SELECT f.key, n.name, f.value FROM member m JOIN node n ON n.id = m.node JOIN node_fact f ON f.node = n.id
+        WHERE m.attempt IN ({}) AND f.from_time <= $1 AND (f.until IS NULL OR f.until > $1)",
+        list(attempts)
+    )
+}
+
+/// Of a night with more runs, the newest are compared.
+const COMPARED: usize = 5;
+
+fn newest<'a>(runs: &[&'a Occurrence]) -> Vec<&'a Occurrence> {
+    let mut runs = runs.to_vec();
+    runs.sort_by_key(|run| std::cmp::Reverse((run.finished, run.attempt)));
+    runs.truncate(COMPARED);
+    runs
+}
 
 /// A case of a session, with its tags and what failed.
 type CaseRow = (i64, CaseName, Vec<String>, Option<Failure>);
@@ -177,6 +187,11 @@ fn occurrence(row: &Row) -> Result<Occurrence, sqlx::Error> {
         session: row.try_get("session")?,
         finished: Timestamp(row.try_get("finished")?),
     })
+}
+
+fn node_fact(row: &Row) -> Result<(String, String), sqlx::Error> {
+    let (key, node): (String, String) = (row.try_get("key")?, row.try_get("name")?);
+    Ok((format!("{key} of {node}"), row.try_get("value")?))
 }
 
 type SessionFacts = (String, Vec<(String, String)>, Value);

@@ -25,7 +25,7 @@ async fn questions_find_their_rows_by_an_index() {
         history::HISTORY.to_owned(),
         failures::failures_text(&[]).replace("()", "(1, 2)"),
         failures::OCCURRENCES.to_owned(),
-        failures::NODE_FACTS.to_owned(),
+        failures::node_facts_text([1, 2].into_iter()),
         changes::OF_METRIC.to_owned(),
     ];
     for text in texts {
