@@ -233,7 +233,8 @@ fn a_drift_counts_when_it_leads_to_worse() {
 
 fn annotated(kind: AnnotationKind, from: i32, until: i32) -> System {
     let scope = Scope { check: Some("check0".into()), ..Scope::default() };
-    let annotation = Annotation { kind, scope, from: Night(from), until: Some(Night(until)), reason: "ticket 7".into() };
+    let annotation =
+        Annotation { kind, scope, from: Night(from), until: Some(Night(until)), said: Night(from), reason: "ticket 7".into() };
     System { annotations: vec![annotation], ..moved() }
 }
 
@@ -277,6 +278,7 @@ fn a_dismissal_of_one_night_is_for_one_change() {
         scope: Scope::default(),
         from: Night(from),
         until: Some(Night(from)),
+        said: Night(from),
         reason: "noise".into(),
     };
     let mut system = System { metrics: vec![metric(1, values)], annotations: vec![annotation(50)], ..System::default() };
@@ -299,6 +301,36 @@ fn a_dismissal_of_one_night_is_for_one_change() {
     let nights = replay(&mut system, (40..70).map(Night), &Settings::default());
     let changes = &nights.last().unwrap().verdicts[0].changes;
     assert_eq!(changes.iter().filter(dismissed).count(), 2, "{changes:#?}");
+}
+
+/// A dip of some nights that is dismissed some nights after it was found, and a real change later.
+#[test]
+fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found() {
+    let levels = [(0, 1000.0), (50, 900.0), (57, 1000.0), (75, 900.0)];
+    let found = {
+        let nights = replay(&mut stairs(&levels), (40..57).map(Night), &Settings::default());
+        nights.last().unwrap().verdicts[0].changes[0].id.opened
+    };
+    assert!((50..54).contains(&found.0), "{found}");
+    let dismissal = |said| Annotation {
+        kind: AnnotationKind::Dismiss,
+        scope: Scope::default(),
+        from: found,
+        until: Some(found),
+        said,
+        reason: "a test of the fans".into(),
+    };
+    let changes = |said| {
+        let mut system = System { annotations: vec![dismissal(said)], ..stairs(&levels) };
+        let nights = replay(&mut system, (40..95).map(Night), &Settings::default());
+        nights.last().unwrap().verdicts[0].changes.clone()
+    };
+    let said = Night(found.0 + 3);
+    let [dismissed, later] = &changes(said)[..] else { panic!("{:#?}", changes(said)) };
+    assert_eq!(dismissed.state, ChangeState::Dismissed { until: said, found });
+    assert!(later.since_interval.0 <= Night(75) && Night(75) <= later.since_interval.1 && later.is_open(), "{later:#?}");
+    // Said in the night in which it was found, it is not about the nights after.
+    assert_eq!(changes(found)[1].id.opened.0 / 10, 5, "{:#?}", changes(found));
 }
 
 #[test]
@@ -395,6 +427,22 @@ fn a_variable_that_its_case_no_longer_measures_is_missed_for_a_week() {
 }
 
 #[test]
+fn an_open_regression_of_a_metric_that_is_gone_is_told_and_does_not_count() {
+    // Its case measures another variable since night 60, in which the regression was open.
+    let after = (60..90).map(|night| (night, 100.0));
+    let gone = stairs(&[(0, 1000.0), (45, 900.0)]).metrics.remove(0);
+    let gone = Metric { values: gone.values.into_iter().filter(|value| value.night < Night(60)).collect(), ..gone };
+    let of_case = |metric: Metric| Metric { name: gone.name.clone(), plan: Plan::Run, ..metric };
+    let mut system = System { metrics: vec![of_case(gone.clone()), of_case(metric(2, after))], ..System::default() };
+    let last = replay(&mut system, (40..90).map(Night), &Settings::default()).pop().unwrap();
+    let verdict = &last.verdicts[0];
+    assert_eq!((verdict.word, verdict.is_counted, verdict.is_planned), (Word::Regressed, false, false), "{verdict:#?}");
+    assert_eq!(verdict.reason.as_deref(), Some("since 1970-03-02 its case has measured other variables, but not this one"));
+    let [event] = last.events.as_slice() else { panic!("{:#?}", last.events) };
+    assert_eq!((event.metrics.as_slice(), event.is_counted, event.is_new), (&[0][..], false, false));
+}
+
+#[test]
 fn no_value_is_taken_for_another_kind_of_number() {
     // Zero, negative numbers and infinities neither panic nor raise alarms.
     for value in [0.0, -5.0, f64::INFINITY, f64::NAN] {
@@ -433,6 +481,7 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
         scope: Scope::default(),
         from: second.since,
         until: None,
+        said: second.since,
         reason: String::new(),
     };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 1040.0)]) };
@@ -442,8 +491,14 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
 
 #[test]
 fn who_accepts_a_level_accepts_what_led_to_it() {
-    let accept =
-        Annotation { kind: AnnotationKind::Accept, scope: Scope::default(), from: Night(60), until: None, reason: String::new() };
+    let accept = Annotation {
+        kind: AnnotationKind::Accept,
+        scope: Scope::default(),
+        from: Night(60),
+        until: None,
+        said: Night(60),
+        reason: String::new(),
+    };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 800.0)]) };
     let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
     assert_eq!(last.changes.len(), 2, "{:?}", last.changes);

@@ -236,8 +236,8 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
                 AnnotationKind::Dismiss => {
                     let Some(unused) = dismissals.iter().position(|unused| std::ptr::eq(*unused, *annotation)) else { continue };
                     dismissals.remove(unused);
-                    // The values that have shown it would show it again in the next night.
-                    let until = annotation.until.unwrap_or(night).max(night);
+                    // The values that have shown it, and those that were seen when it was said, would show it again.
+                    let until = annotation.until.unwrap_or(night).max(night).max(annotation.said);
                     change.state = ChangeState::Dismissed { until, found };
                 }
                 AnnotationKind::Maintenance | AnnotationKind::Known => {}
@@ -385,20 +385,21 @@ pub(super) mod tests {
     #[test]
     fn people_accept_and_dismiss_changes_by_their_nights() {
         use AnnotationKind::{Accept, Dismiss, Known, Maintenance};
-        let of = |kind, from, until: Option<i32>| {
-            let until = until.map(Night);
-            let annotation =
-                Annotation { kind, scope: crate::night::Scope::default(), from: Night(from), until, reason: String::new() };
+        let said_in = |said, kind, from, until: Option<i32>| {
+            let (scope, until) = (crate::night::Scope::default(), until.map(Night));
+            let annotation = Annotation { kind, scope, from: Night(from), until, said: Night(said), reason: String::new() };
             let mut changes = [change(Night(10))];
             take_over(&mut changes, &[&annotation], Night(15));
             changes[0].state
         };
+        let of = |kind, from, until| said_in(from, kind, from, until);
         let found = Night(15);
         assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted { found });
         assert_eq!(of(Accept, 11, None), ChangeState::Open);
         assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15), found });
         assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(15), found });
         assert_eq!(of(Dismiss, 10, Some(19)), ChangeState::Dismissed { until: Night(19), found });
+        assert_eq!(said_in(18, Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(18), found });
         assert_eq!((of(Known, 9, None), of(Maintenance, 9, None)), (ChangeState::Open, ChangeState::Open));
     }
 }

@@ -139,7 +139,8 @@ words! {
         Maintenance = "maintenance",
         /// A change since one of these nights is fine: its level is the new baseline.
         Accept = "accept",
-        /// A change since one of these nights is none: its values until the last of them are left out, the baseline stays.
+        /// A change since one of these nights is none: its values until the last of them, and until it was said, are left out.
+        /// The baseline stays.
         Dismiss = "dismiss",
         /// Changes are shown in these nights, and not counted.
         Known = "known",
@@ -154,6 +155,8 @@ pub struct Annotation {
     pub from: Night,
     /// The last night; `None`: there is no end.
     pub until: Option<Night>,
+    /// The last night that had begun when it was said.
+    pub said: Night,
     pub reason: String,
 }
 

@@ -112,7 +112,8 @@ pub struct Verdict {
     pub changes: Vec<Change>,
     /// Which of them the word is about.
     pub shown: Option<usize>,
-    /// Its case measures others since this night, a week ago or more, and not this: it is only told to those who ask.
+    /// Its case measures others since this night, a week ago or more, and not this: it does not count, and only an open regression
+    /// of it is told.
     pub gone_since: Option<Night>,
     /// Why a change is not counted.
     pub reason: Option<String>,
@@ -335,7 +336,9 @@ impl<'a> Followed<'a> {
 
     fn verdict(self, family: &Family) -> Verdict {
         let smallest_step = self.smallest_step(family);
-        let shown = self.shown().filter(|_| self.gone_since.is_none());
+        // Of what is not measured any more only a regression is told: nothing has shown that it is over.
+        let is_told = |change: &Change| self.gone_since.is_none() || (change.is_open() && change.is_worse());
+        let shown = self.shown().filter(|shown| is_told(&self.changes[*shown]));
         let known = self.said(AnnotationKind::Known);
         let (mut word, mut reason) = (self.word(shown, smallest_step), None);
         let is_new = shown.is_some_and(|shown| self.is_new(&self.changes[shown]));
@@ -350,13 +353,15 @@ impl<'a> Followed<'a> {
             (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));
         }
         if let Some(since) = self.gone_since {
-            (word, reason) =
-                (Word::NotMeasured, Some(format!("since {since} its case has measured other variables, but not this one")));
+            let gone = format!("since {since} its case has measured other variables, but not this one");
+            (word, reason) = if shown.is_some() { (word, reason.or(Some(gone))) } else { (Word::NotMeasured, Some(gone)) };
         }
         let is_counted = match word {
             Word::NotMeasured if !self.is_planned() => false,
             Word::NotMeasured => known.is_none() && !self.metric.is_quarantined,
-            Word::Regressed | Word::Drifting => shown.is_some_and(|shown| self.changes[shown].is_worse()),
+            Word::Regressed | Word::Drifting => {
+                self.gone_since.is_none() && shown.is_some_and(|shown| self.changes[shown].is_worse())
+            }
             Word::Steady
             | Word::Improved
             | Word::Changed

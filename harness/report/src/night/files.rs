@@ -1,6 +1,6 @@
 //! The answer for programs: JSON, JUnit, Markdown.
 
-use super::{SystemNight, absence, case, effect, error_rate, levels, odds, since};
+use super::{SystemNight, absence, case, effect, error_rate, levels, notes, odds, since};
 use crate::{
     RenderError,
     files::{json::written, junit::xml},
@@ -44,7 +44,7 @@ fn system(night: &SystemNight<'_>) -> Value {
     });
     json!({
         "system": night.system.name, "night": verdicts.night.to_string(),
-        "absent_since": night.absent_since.map(|last| last.to_string()), "notes": night.notes,
+        "absent_since": night.absent_since.map(|last| last.to_string()), "notes": notes(night),
         "coverage": { "planned": verdicts.coverage.planned, "measured": verdicts.coverage.measured },
         "family": {
             "metrics": family.metrics, "false_alarms": night.settings.false_alarms, "threshold": family.threshold,
@@ -123,7 +123,7 @@ fn section(night: &SystemNight<'_>) -> String {
         coverage.planned,
         error_rate(night.settings)
     );
-    for note in absence(night).iter().chain(night.notes) {
+    for note in absence(night).iter().chain(&notes(night)) {
         let _ = write!(text, "\n{}\n", cell(note));
     }
     let shown: Vec<usize> = night.verdicts.events.iter().flat_map(|event| event.metrics.iter().copied()).collect();

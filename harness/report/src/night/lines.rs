@@ -1,6 +1,6 @@
 //! The answer for people: a block a system, one line a change.
 
-use super::{SystemNight, absence, case, effect, error_rate, levels, long_date, odds, since};
+use super::{SystemNight, absence, case, effect, error_rate, levels, long_date, notes, odds, since};
 use crate::text::{
     style::{Screen, Tone, one_line, wrapped},
     words::counted,
@@ -30,8 +30,8 @@ fn block(night: &SystemNight<'_>, screen: &Screen) -> String {
     if let Some(absence) = absence(night) {
         let _ = writeln!(text, "{}", screen.paint.apply(Tone::Odd, absence));
     }
-    for note in night.notes {
-        let _ = writeln!(text, "note: {}", one_line(note));
+    for note in notes(night) {
+        let _ = writeln!(text, "note: {}", one_line(&note));
     }
     for event in &night.verdicts.events {
         text += &event_lines(night, event, screen);

@@ -68,6 +68,34 @@ fn absence(night: &SystemNight<'_>) -> Option<String> {
     Some(format!("absent: no session in this night, the last one was in that of {last}"))
 }
 
+/// So many nights without a figure are told.
+const SILENT: i32 = 7;
+/// So many of them are named.
+const NAMED: usize = 3;
+
+/// What the reader has to know of the figures, first of those that are missing.
+fn notes(night: &SystemNight<'_>) -> Vec<String> {
+    silent(night).into_iter().chain(night.notes.iter().cloned()).collect()
+}
+
+/// `2 metrics have not been measured for over 7 nights: triad @eidf:gpu+gnu bandwidth (last on 2026-11-03), ...`
+fn silent(night: &SystemNight<'_>) -> Option<String> {
+    // While a system is absent, that is said.
+    let tonight = night.absent_since.unwrap_or(night.verdicts.night);
+    let last = |metric: &Metric| metric.values.iter().map(|value| value.night).filter(|night| *night <= tonight).max();
+    let metrics = night.system.metrics.iter().filter_map(|metric| Some((last(metric)?, metric)));
+    let mut silent: Vec<(Night, &Metric)> = metrics.filter(|(last, _)| *last < tonight.before(SILENT)).collect();
+    // What has vanished lately is news.
+    silent.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
+    let name =
+        |(last, metric): &(Night, &Metric)| format!("{} {} (last on {last})", case(night.system, metric), metric.name.label());
+    let names: Vec<String> = silent.iter().take(NAMED).map(name).collect();
+    let more = silent.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let have = if silent.len() == 1 { "1 metric has".to_owned() } else { format!("{} metrics have", silent.len()) };
+    (!names.is_empty()).then(|| format!("{have} not been measured for over {SILENT} nights: {}{more}", names.join(", ")))
+}
+
 /// `1 : 41000`
 fn odds(evidence: f64) -> String {
     if evidence < 1e15 { format!("1 : {evidence:.0}") } else { format!("1 : {evidence:.0e}") }

@@ -52,6 +52,7 @@ fn system() -> System {
         scope: Scope { check: Some("fio".into()), ..Scope::default() },
         from: Night(STEP),
         until: Some(Night(STEP + 30)),
+        said: Night(STEP),
         reason: "OPS-17: a disk is replaced".into(),
     };
     System { name: "eidf".into(), metrics, annotations: vec![annotation] }
@@ -157,6 +158,31 @@ fn a_system_without_a_session_is_absent() {
         let json: serde_json::Value = serde_json::from_str(&night::json(&[night]).unwrap()).unwrap();
         assert_eq!(json["systems"][0]["absent_since"], "2026-11-19");
     });
+}
+
+#[test]
+fn what_has_not_been_measured_for_a_week_is_named() {
+    let mut system = system();
+    let rows = ["1", "2", "3", "4", "5"].map(|key| {
+        let mut row = system.metrics[5].clone();
+        row.name.key = Some(key.to_owned());
+        let last = if key == "5" { 7 } else { 9 };
+        row.values.retain(|value| value.night <= TONIGHT.before(last));
+        row
+    });
+    system.metrics.extend(rows);
+    let verdicts = judge(&system, TONIGHT, &Settings::default());
+    let night =
+        SystemNight { system: &system, verdicts: &verdicts, settings: &Settings::default(), absent_since: None, notes: &[] };
+    let said = "4 metrics have not been measured for over 7 nights: hpcg %size=2G @eidf:gpu+gnu flops[1] (last on 2026-11-12), \
+                hpcg %size=2G @eidf:gpu+gnu flops[2] (last on 2026-11-12), hpcg %size=2G @eidf:gpu+gnu flops[3] (last on 2026-11-12) \
+                and 1 more";
+    assert_eq!(night::report(&[night], &screen(160)).lines().nth(1), Some(&*format!("note: {said}")));
+    assert!(night::markdown(&[night]).contains("4 metrics have not been measured"));
+    let json: serde_json::Value = serde_json::from_str(&night::json(&[night]).unwrap()).unwrap();
+    assert_eq!(json["systems"][0]["notes"][0], said);
+    let absent = SystemNight { absent_since: Some(TONIGHT.before(5)), ..night };
+    assert!(!night::report(&[absent], &screen(160)).contains("not been measured"));
 }
 
 #[test]

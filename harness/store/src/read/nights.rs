@@ -270,7 +270,8 @@ impl Reader {
 
     /// What people have said of a system and of all. Notes say nothing to a verdict; a node or a session is no metric.
     async fn annotations_of(&self, system: &str) -> Result<Vec<Annotation>, StoreError> {
-        const ANNOTATIONS: &str = "SELECT kind, partition, environ, name, variable, from_night, until, reason FROM annotation
+        const ANNOTATIONS: &str = "SELECT kind, partition, environ, name, variable, from_night, until, reason,
+            (SELECT max(n.night) FROM night n WHERE n.system = $1 AND n.begins <= a.created) AS said FROM annotation a
             WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL ORDER BY id";
         let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
         let mut annotations: Vec<Annotation> = rows.into_iter().flatten().collect();
@@ -341,5 +342,7 @@ fn annotation(row: &Row) -> Result<Option<Annotation>, sqlx::Error> {
         variable: row.try_get("variable")?,
     };
     let until = row.try_get::<Option<i64>>("until")?.map(|night| Night(i32::try_from(night).unwrap_or(i32::MAX)));
-    Ok(Some(Annotation { kind: *kind, scope, from: night(row, "from_night")?, until, reason: row.try_get("reason")? }))
+    let from = night(row, "from_night")?;
+    let said = optional_night(row, "said")?.unwrap_or(from);
+    Ok(Some(Annotation { kind: *kind, scope, from, until, said, reason: row.try_get("reason")? }))
 }

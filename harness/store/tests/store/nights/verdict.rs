@@ -329,3 +329,61 @@ async fn what_was_said_of_a_check_holds_under_its_new_name() {
     let system = reader.night_system("eidf", Night(0), Night(30_000)).await.unwrap();
     assert!(system.annotations[0].scope.covers(&system.metrics[0].name), "{:?}", system.annotations);
 }
+
+#[tokio::test]
+async fn of_a_night_with_many_runs_the_newest_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    for run in 0..8 {
+        measured(&store, &format!("s{run}"), 20_001, None).await;
+    }
+    store.close().await.unwrap();
+    execute(&path, "UPDATE session SET version = '0.' || substr(id, 2)").await;
+    execute(&path, "UPDATE attempt SET finished = finished + id").await;
+    let reader = Reader::open(&path).await.unwrap();
+    let runs = reader.occurrences(&name(1), (0, 30_000)).await.unwrap();
+    let runs: Vec<_> = runs.iter().rev().collect();
+    assert_eq!(runs.len(), 8);
+    assert_eq!(reader.facts(&runs, &runs).await.unwrap()["muster"], "0.3 and 0.4 and 0.5 and 0.6 and 0.7");
+}
+
+#[tokio::test]
+async fn an_annotation_was_said_in_the_last_night_that_had_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    for day in [20_001, 20_002, 20_004] {
+        measured(&store, &format!("s{day}"), day, None).await;
+    }
+    store.close().await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let nights = reader.nights_between("eidf", Night(0), Night(30_000)).await.unwrap();
+    let begins: Vec<i64> =
+        rows(&path, "SELECT CAST(begins AS TEXT) FROM night ORDER BY night").await.iter().map(|at| at.parse().unwrap()).collect();
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    for created in [1, begins[1], begins[2] - 1, begins[2]] {
+        let (system, reason) = (Some("eidf".to_owned()), created.to_string());
+        let annotation = Annotation {
+            kind: RemarkKind::Dismiss,
+            system,
+            partition: None,
+            environ: None,
+            name: None,
+            variable: None,
+            node: None,
+            session: None,
+            from: Date::of_days(10),
+            until: None,
+            author: "me".into(),
+            reason,
+            link: None,
+            created: Timestamp(created),
+        };
+        upkeep.annotate(&annotation).await.unwrap();
+    }
+    upkeep.close().await.unwrap();
+    let system = reader.night_system("eidf", Night(0), Night(30_000)).await.unwrap();
+    let said: Vec<Night> = system.annotations.iter().map(|annotation| annotation.said).collect();
+    assert_eq!(said, [Night(10), nights[1], nights[1], nights[2]]);
+}
