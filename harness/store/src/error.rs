@@ -142,6 +142,7 @@ const LOCKED: &str = ": another process, perhaps a stopped one, is writing to it
 /// Two transactions wait for each other, or change the same rows: one of them is rolled back, and may be tried again.
 const COLLISION: [&str; 3] = ["40001", "40P01", "55P03"];
 const OUT_OF_TIME: [&str; 2] = ["55P03", "57014"];
+const DISK_FULL: [&str; 1] = ["53100"];
 /// Integrity, data, a limit.
 const ABOUT_A_ROW: [&str; 3] = ["23", "22", "54"];
 /// The server ends, starts, is a copy that takes no writes yet, has no connection left, or has given this one up.
@@ -171,7 +172,7 @@ impl SqlError {
 
     /// There is no room on the disk.
     pub(crate) fn is_full(&self) -> bool {
-        self.code() == Some(FULL)
+        self.code() == Some(FULL) || self.has_state(&DISK_FULL)
     }
 
     /// The server is not there, or gone.

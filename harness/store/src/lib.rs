@@ -43,5 +43,5 @@ pub use read::{
 };
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};
-pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Space, Upkeep};
+pub use upkeep::{Alias, Annotation, Going, Keep, Rebuilt, Space, Upkeep, WhyKept};
 pub use write::{Describe, Intent, Seen, Store, left_behind, recover};

@@ -115,8 +115,16 @@ impl Connection {
     }
 
     /// Writes a table of PostgreSQL again, without the space of rows that were deleted. Nobody else reads or writes it meanwhile, and
-    /// those who come later wait: so the lock has to be free soon, and the rest must not take long.
-    pub(crate) async fn rewrite(&mut self, table: &str) -> Result<(), Error> {
+    /// those who come later wait: so the lock has to be free soon, and the rest must not take long. False: the server has left it as it
+    /// is, and said so in a notice alone, because the table is another user's.
+    pub(crate) async fn rewrite(&mut self, table: &str) -> Result<bool, Error> {
+        let file = format!("SELECT CAST(pg_relation_filenode('{table}') AS BIGINT)");
+        let before = query(AssertSqlSafe(file.clone())).fetch_scalar::<i64>(self).await?;
+        self.vacuum_full(table).await?;
+        Ok(query(AssertSqlSafe(file)).fetch_scalar::<i64>(self).await? != before)
+    }
+
+    async fn vacuum_full(&mut self, table: &str) -> Result<(), Error> {
         let Self::Postgres(connection) = self else { return Ok(()) };
         connection.execute(REWRITE_LIMITS).await?;
         let done = connection.execute(sqlx::raw_sql(AssertSqlSafe(format!("VACUUM FULL {table}")))).await;

@@ -22,7 +22,7 @@ mod verdicts;
 pub use annotate::Annotation;
 pub use going::Going;
 pub use rebuild::Rebuilt;
-pub use remove::{Keep, Space};
+pub use remove::{Keep, Space, WhyKept};
 pub use rename::Alias;
 
 use crate::{

@@ -45,6 +45,8 @@ enum Verdicts {
 /// The tables of a server that take most of its space, the logs first.
 const LARGE: [&str; 9] =
     ["attempt_log", "measurement", "attempt", r#""case""#, "section", "member", "job", "run_figure", "node_figure"];
+/// A table of more bytes, with its indexes, is not written again: nobody else could use it meanwhile.
+const TOO_LARGE: i64 = 1 << 30;
 /// A server is made to write its tables again for a tenth of its size: what is less is soon used by other rows.
 const WORTH: u64 = 10;
 
@@ -55,8 +57,21 @@ pub enum Space {
     GivenBack,
     /// A server keeps it, because it is little.
     KeptAsLittle,
-    /// A server keeps that of these tables, because others used them, or they are too large to be written again while others wait.
-    InUse(Vec<&'static str>),
+    /// A server keeps that of these tables.
+    Kept(Vec<(&'static str, WhyKept)>),
+}
+
+/// Why a server does not write a table again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhyKept {
+    /// Others used it, or it took too long while others waited.
+    InUse,
+    /// It would take too long while others wait.
+    TooLarge,
+    /// The user is not its owner.
+    NotOwner,
+    /// There is no room for a copy.
+    NoRoom,
 }
 
 impl Upkeep {
@@ -119,15 +134,28 @@ impl Upkeep {
         if removed.bytes < before / WORTH {
             return Ok(Space::KeptAsLittle);
         }
-        let mut in_use = Vec::new();
+        let mut kept = Vec::new();
         for table in LARGE {
-            match self.connection.rewrite(table).await.map_err(SqlError::from) {
-                Ok(()) => {}
-                Err(error) if error.is_out_of_time() => in_use.push(table),
-                Err(error) => return Err(self.unwritten(error)),
-            }
+            kept.extend(self.rewrite(table).await?.map(|why| (table, why)));
         }
-        Ok(if in_use.is_empty() { Space::GivenBack } else { Space::InUse(in_use) })
+        Ok(if kept.is_empty() { Space::GivenBack } else { Space::Kept(kept) })
+    }
+
+    /// Has a server write a table again. Returns why it has not.
+    async fn rewrite(&mut self, table: &'static str) -> Result<Option<WhyKept>, StoreError> {
+        let size = query("SELECT pg_total_relation_size(CAST($1 AS text)::regclass)").bind(table);
+        let size =
+            size.fetch_scalar::<i64>(&mut self.connection).await.map_err(|cause| self.unread("the size of a table", cause))?;
+        if size > TOO_LARGE {
+            return Ok(Some(WhyKept::TooLarge));
+        }
+        match self.connection.rewrite(table).await.map_err(SqlError::from) {
+            Ok(true) => Ok(None),
+            Ok(false) => Ok(Some(WhyKept::NotOwner)),
+            Err(error) if error.is_out_of_time() => Ok(Some(WhyKept::InUse)),
+            Err(error) if error.is_full() => Ok(Some(WhyKept::NoRoom)),
+            Err(error) => Err(self.unwritten(error)),
+        }
     }
 }
 

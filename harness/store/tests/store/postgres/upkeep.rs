@@ -7,7 +7,7 @@ use muster_core::{
     result::{LogEnd, Outcome},
 };
 use muster_judge::sample::Random;
-use muster_store::{Keep, Reader, Space, Store, Upkeep};
+use muster_store::{Keep, Location, Reader, Space, Store, Upkeep, WhyKept};
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
@@ -73,6 +73,29 @@ async fn the_space_of_what_is_removed_is_given_back_to_the_file_system_if_nobody
     }
     let [free, used] = &sizes[..] else { panic!("{sizes:?}") };
     assert!(free.1 + 4_000_000 < free.0 && free.2 == Space::GivenBack, "{sizes:?}");
-    assert!(used.1 + 2_000_000 > used.0 && used.2 == Space::InUse(vec!["attempt_log"]), "{sizes:?}");
+    assert!(used.1 + 2_000_000 > used.0 && used.2 == Space::Kept(vec![("attempt_log", WhyKept::InUse)]), "{sizes:?}");
     store.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_own_the_tables_is_told_that_their_space_is_kept() {
+    let Some(place) = Place::new(&[]) else { return };
+    let store = Store::open(&place.database()).await.unwrap();
+    add(&store, "0199a", 1).await;
+    store.close().await.unwrap();
+    place.server.execute(
+        "CREATE ROLE pruner LOGIN; GRANT USAGE ON SCHEMA muster TO pruner;
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA muster TO pruner;
+         GRANT USAGE ON ALL SEQUENCES IN SCHEMA muster TO pruner",
+    );
+    let mut upkeep = Upkeep::open(Location::from(place.server.url_of("pruner", "muster"))).await.unwrap();
+    let before = upkeep.size().await.unwrap();
+    let pruned = upkeep.prune(&ALL, |_| Some(false)).await.unwrap();
+    assert_eq!(pruned.sessions(), 1);
+    let Space::Kept(tables) = upkeep.shrink(&pruned, before).await.unwrap() else { panic!("the space is given back") };
+    assert!(
+        tables.contains(&("attempt_log", WhyKept::NotOwner)) && tables.contains(&(r#""case""#, WhyKept::NotOwner)),
+        "{tables:?}"
+    );
+    upkeep.close().await.unwrap();
 }

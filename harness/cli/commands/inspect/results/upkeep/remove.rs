@@ -15,8 +15,8 @@ use muster_core::{case::SessionId, query::spec::Selection};
 use muster_host::{clock, owner};
 use muster_report::time;
 use muster_session::runtime;
-use muster_store::{Going, Keep, Owner, Reader, SessionRow, SessionState, Space};
-use std::path::Path;
+use muster_store::{Going, Keep, Owner, Reader, SessionRow, SessionState, Space, WhyKept};
+use std::{collections::BTreeMap, path::Path};
 
 pub fn delete(cli: &Cli, sessions: &[String], dry_run: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let rows = named(cli, sessions, terminal)?;
@@ -113,12 +113,27 @@ pub fn prune(cli: &Cli, args: &PruneArgs, terminal: Terminal) -> anyhow::Result<
     match space {
         Space::GivenBack => {}
         Space::KeptAsLittle => terminal.note("note: that is under a tenth: the server keeps the space for the next rows"),
-        Space::InUse(tables) => terminal.note(&format!(
-            "note: the server keeps the space of {} for the next rows: they are in use, or too large; prune again later",
-            tables.join(", ").replace('"', "")
-        )),
+        Space::Kept(tables) => kept(tables).iter().for_each(|note| terminal.note(note)),
     }
     Ok(0)
+}
+
+/// A note for each reason why a server keeps the space of tables.
+fn kept(tables: Vec<(&'static str, WhyKept)>) -> Vec<String> {
+    let mut of_reason: BTreeMap<WhyKept, Vec<&str>> = BTreeMap::new();
+    for (table, why) in tables {
+        of_reason.entry(why).or_default().push(table.trim_matches('"'));
+    }
+    let note = |(why, tables): (WhyKept, Vec<&str>)| {
+        let why = match why {
+            WhyKept::InUse => "others use them, or it takes too long; prune again later",
+            WhyKept::TooLarge => "over 1 GB is not written again while others wait; `VACUUM FULL` does it when nobody needs them",
+            WhyKept::NotOwner => "only their owner may write them again: prune as the user who created the tables",
+            WhyKept::NoRoom => "its disk has no room for a copy of them",
+        };
+        format!("note: the server keeps the space of {} for the next rows: {why}", tables.join(", "))
+    };
+    of_reason.into_iter().map(note).collect()
 }
 
 fn note_unswept(going: &Going, terminal: Terminal) {
@@ -133,4 +148,26 @@ pub fn backup(cli: &Cli, file: &Path, terminal: Terminal) -> anyhow::Result<u8> 
     let size = with(cli, async |upkeep| Ok(upkeep.backup(file).await?))?;
     terminal.print(&format!("{}: {}, checked\n", file.display(), megabytes(size)));
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_keeps_space_says_why() {
+        let tables = vec![
+            ("attempt_log", WhyKept::TooLarge),
+            ("measurement", WhyKept::NotOwner),
+            (r#""case""#, WhyKept::NotOwner),
+            ("job", WhyKept::NoRoom),
+            ("member", WhyKept::InUse),
+        ];
+        insta::assert_snapshot!(kept(tables).join("\n"), @"
+        note: the server keeps the space of member for the next rows: others use them, or it takes too long; prune again later
+        note: the server keeps the space of attempt_log for the next rows: over 1 GB is not written again while others wait; `VACUUM FULL` does it when nobody needs them
+        note: the server keeps the space of measurement, case for the next rows: only their owner may write them again: prune as the user who created the tables
+        note: the server keeps the space of job for the next rows: its disk has no room for a copy of them
+        ");
+    }
 }
