@@ -17,7 +17,11 @@ use std::{
     hash::{BuildHasher, RandomState},
     io::{self, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
+
+/// What another host has left is written here after so long.
+const FORGOTTEN: Duration = Duration::from_hours(24);
 
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -60,19 +64,22 @@ pub(crate) struct Contents {
 }
 
 impl Spool {
-    /// A spool of this process for a database. The file is made when something is written. Its name is a random one: in containers
-    /// many processes have the number 1.
-    pub(crate) fn new(folder: &Path, database: &str, limit: u64) -> Self {
-        let path = folder.join(format!("{}.{:016x}.spool", prefix(database), RandomState::new().hash_one(0)));
-        Self { path, file: None, limit, size: 0, messages: 0 }
+    /// A spool of a process of this host for a database. The file is made when something is written. Its name is a random one: in
+    /// containers many processes have the number 1.
+    pub(crate) fn new(folder: &Path, host: &str, database: &str, limit: u64) -> Self {
+        let name = format!("{}.{}.{:016x}.spool", prefix(database), letters(host), RandomState::new().hash_one(0));
+        Self { path: folder.join(name), file: None, limit, size: 0, messages: 0 }
     }
 
-    /// The spools for a database that processes have left which are gone.
-    pub(crate) fn abandoned(folder: &Path, database: &str, limit: u64) -> Vec<Self> {
-        let prefix = prefix(database) + ".";
+    /// The spools for a database that processes have left which are gone. A folder may be shared with hosts whose locks are not seen
+    /// here.
+    pub(crate) fn abandoned(folder: &Path, host: &str, database: &str, limit: u64) -> Vec<Self> {
+        let (prefix, host) = (prefix(database) + ".", letters(host));
         let is_one = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(&prefix) && name.ends_with(".spool")
+            let rest = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(".spool"));
+            // Earlier versions have named no host.
+            rest.is_some_and(|rest| rest.split_once('.').is_none_or(|(of, _)| of == host) || is_forgotten(path))
         };
         let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).filter(is_one);
         let abandoned = files.filter_map(|path| {
@@ -204,8 +211,19 @@ fn prefix(database: &str) -> String {
     // FNV-1a: the same in every version of this program.
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = database.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    let word = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    format!("{}-{:016x}", database.chars().map(word).take(60).collect::<String>(), hash)
+    format!("{}-{:016x}", letters(database), hash)
+}
+
+/// The first of a name, in letters that every file system takes.
+fn letters(name: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    name.chars().map(letter).take(60).collect()
+}
+
+/// Whether nobody has written to a file for long: its host may be gone.
+fn is_forgotten(path: &Path) -> bool {
+    let written = fs::metadata(path).and_then(|file| file.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > FORGOTTEN))
 }
 
 #[cfg(test)]
@@ -228,7 +246,7 @@ mod tests {
     #[test]
     fn what_was_acknowledged_is_read_again_and_what_is_half_written_is_not() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::new(folder.path(), "ada@db:5432/muster", 1 << 20);
+        let mut spool = Spool::new(folder.path(), "login", "ada@db:5432/muster", 1 << 20);
         assert_eq!(names(&spool.read().unwrap()), [""; 0], "nothing is made before it is needed");
         spool.append([cleaned("a"), cleaned("b")]).unwrap();
         let tried = Tried { transaction: 7, first: 0, count: 2 };
@@ -239,7 +257,7 @@ mod tests {
         let mut bytes = fs::read(&path).unwrap();
         bytes.extend_from_slice(&[200, 0, 0, 0, 1, 2]);
         fs::write(&path, bytes).unwrap();
-        let [left] = &mut Spool::abandoned(folder.path(), "ada@db:5432/muster", 1 << 20)[..] else { panic!("one file") };
+        let [left] = &mut Spool::abandoned(folder.path(), "login", "ada@db:5432/muster", 1 << 20)[..] else { panic!("one file") };
         // Nothing half written hides what is written now.
         left.written(2).unwrap();
         let contents = left.read().unwrap();
@@ -252,26 +270,51 @@ mod tests {
     #[test]
     fn a_spool_is_taken_by_one_process_and_for_its_own_database() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::new(folder.path(), "ada@db:5432/muster", 1 << 20);
+        let mut spool = Spool::new(folder.path(), "login", "ada@db:5432/muster", 1 << 20);
         spool.append([cleaned("a")]).unwrap();
-        assert!(Spool::abandoned(folder.path(), "ada@db:5432/muster", 1).is_empty(), "its process lives");
+        assert!(Spool::abandoned(folder.path(), "login", "ada@db:5432/muster", 1).is_empty(), "its process lives");
         drop(spool);
-        assert!(Spool::abandoned(folder.path(), "ada@db:5432/other", 1).is_empty());
-        assert_eq!(Spool::abandoned(folder.path(), "ada@db:5432/muster", 1).len(), 1);
+        assert!(Spool::abandoned(folder.path(), "login", "ada@db:5432/other", 1).is_empty());
+        assert_eq!(Spool::abandoned(folder.path(), "login", "ada@db:5432/muster", 1).len(), 1);
     }
 
     #[test]
     fn its_name_does_not_depend_on_the_number_of_its_process() {
-        let spool = Spool::new(Path::new("spools"), "db", 1);
+        let spool = Spool::new(Path::new("spools"), "login", "db", 1);
         let name = spool.path().file_name().unwrap().to_string_lossy().into_owned();
         assert!(name.split('.').all(|part| part != std::process::id().to_string()), "{name}");
-        assert_ne!(spool.path(), Spool::new(Path::new("spools"), "db", 1).path());
+        assert_ne!(spool.path(), Spool::new(Path::new("spools"), "login", "db", 1).path());
+    }
+
+    #[test]
+    fn what_another_host_has_left_is_its_own_for_a_day() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = |host: &str| {
+            let mut spool = Spool::new(folder.path(), host, "db", 1 << 20);
+            spool.append([cleaned("a")]).unwrap();
+            spool.path().to_owned()
+        };
+        let found = |host: &str| {
+            let spools = Spool::abandoned(folder.path(), host, "db", 1 << 20);
+            spools.iter().map(|spool| spool.path().to_owned()).collect::<Vec<_>>()
+        };
+        let path = left("login-1.site.org");
+        assert_eq!((found("login-1.site.org"), found("login-2.site.org")), (vec![path.clone()], vec![]));
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_modified(std::time::SystemTime::now() - FORGOTTEN - Duration::from_mins(1)).unwrap();
+        assert_eq!(found("login-2.site.org"), std::slice::from_ref(&path));
+        // Earlier versions have named no host.
+        let name = path.file_name().unwrap().to_string_lossy().replace(".login-1-site-org", "");
+        let old = folder.path().join(&name);
+        fs::rename(&path, &old).unwrap();
+        fs::File::options().write(true).open(&old).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+        assert_eq!(found("login-2.site.org"), [old], "{name}");
     }
 
     #[test]
     fn half_of_it_is_for_results() {
         let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::new(folder.path(), "db", 400);
+        let mut spool = Spool::new(folder.path(), "login", "db", 400);
         let mut launches = 0;
         while spool.has_room_for_launches() {
             spool.append([cleaned("a")]).unwrap();

@@ -2,6 +2,7 @@
 
 use super::spool::Spool;
 use crate::{Location, location, server::Options};
+use muster_host::process::Machine;
 #[cfg(test)]
 use std::path::Path;
 use std::{
@@ -16,6 +17,7 @@ const LIMIT: u64 = 256 << 20;
 #[derive(Debug, Clone)]
 pub(super) struct Spools {
     folder: PathBuf,
+    host: String,
     /// Names the database: what is in a spool belongs to it.
     name: String,
     limit: u64,
@@ -24,15 +26,16 @@ pub(super) struct Spools {
 impl Spools {
     /// `None`: no connection can be made either.
     pub(super) fn of(database: &Location) -> Option<Self> {
+        let host = Machine::here().host;
         match database {
             Location::Server(server) => {
                 let Options { spool, name, spool_limit, .. } = Options::of(server.url()).ok()?;
-                Some(Self { folder: spool, name, limit: spool_limit })
+                Some(Self { folder: spool, host, name, limit: spool_limit })
             }
             Location::File(path) => {
                 let path = fs::canonicalize(path).or_else(|_| path::absolute(path)).unwrap_or_else(|_| path.clone());
                 let folder = location::state_folder().join("spool");
-                Some(Self { folder, name: path.to_string_lossy().into_owned(), limit: LIMIT })
+                Some(Self { folder, host, name: path.to_string_lossy().into_owned(), limit: LIMIT })
             }
         }
     }
@@ -43,12 +46,12 @@ impl Spools {
     }
 
     pub(super) fn new_one(&self) -> Spool {
-        Spool::new(&self.folder, &self.name, self.limit)
+        Spool::new(&self.folder, &self.host, &self.name, self.limit)
     }
 
     /// Those that processes of this machine have left which are gone.
     pub(super) fn abandoned(&self) -> Vec<Spool> {
-        Spool::abandoned(&self.folder, &self.name, self.limit)
+        Spool::abandoned(&self.folder, &self.host, &self.name, self.limit)
     }
 }
 
