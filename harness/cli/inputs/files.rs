@@ -202,10 +202,13 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
     let mut sites = Sites::default();
     let mut seen = Seen::default();
     for file in files.into_iter().filter(|file| seen.is_new(file)) {
-        let text = read(&file).map_err(|cause| unreadable("-C", &file, cause))?;
-        if sites.add(&shown(&file), &text, schedulers) == 0 {
-            return Err(holds_no("-C", &file, "system: it is empty"));
-        }
+        // What is wrong with a file is a mistake of this file.
+        let wrong = match read(&file) {
+            Ok(text) if sites.add(&shown(&file), &text, schedulers) > 0 => continue,
+            Ok(_) => holds_no("-C", &file, "system: it is empty"),
+            Err(cause) => unreadable("-C", &file, cause),
+        };
+        sites.diagnostics.push(Diagnostic::general(format!("{wrong:#}")));
     }
     sites.diagnostics.extend(site_file::duplicates(&sites.systems));
     Ok(sites)

@@ -335,10 +335,15 @@ fn sweep_refuses_a_system_that_cannot_be_read() {
         let (code, line) = said(&sandbox, args, &[]);
         assert!(code == Some(2) && line.starts_with("error: "), "{args:?}: {code:?} {line}");
     }
-    // A mistake in the file of another system stops no sweep of this one.
-    let ended = sandbox.muster(&["-C", "broken.yaml", "-C", "site.yaml", "sweep"]);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "0 job(s) removed\n"));
-    assert!(ended.stderr.starts_with("warning: a site file has mistakes, and its system is not swept:"), "{}", ended.stderr);
+    // A mistake in the file of another system stops no sweep of this one, nor does one that is empty or no text.
+    sandbox.write("empty.yaml", "# nothing yet\n");
+    fs::write(sandbox.path("latin1.yaml"), b"name: caf\xe9\n").expect("a file");
+    for file in ["broken.yaml", "empty.yaml", "latin1.yaml"] {
+        let ended = sandbox.muster(&["-C", file, "-C", "site.yaml", "sweep"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "0 job(s) removed\n"), "{file}");
+        assert!(ended.stderr.starts_with("warning: a site file has mistakes, and its system is not swept:"), "{}", ended.stderr);
+        assert!(ended.stderr.contains(file), "{}", ended.stderr);
+    }
 }
 
 #[test]
