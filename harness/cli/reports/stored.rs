@@ -18,6 +18,7 @@ use muster_report::{
     performance::Format,
 };
 use muster_session::runtime;
+use muster_store::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The newest session.
@@ -76,10 +77,21 @@ pub fn check(
     let parameters = cases.iter().flat_map(|case| &case.check.parameters).map(|parameter| parameter.name.to_string());
     let mut own: BTreeSet<String> = session.extras.iter().map(|(name, _)| name.clone()).chain(parameters).collect();
     if question.is_known(&own).is_err() {
-        let rhs = runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session, terminal).await });
-        own.extend(rhs.unwrap_or_default().own_columns().iter().cloned());
+        match runtime::build()?.block_on(async { before(cli, comparison, &filters, &question, session, terminal).await }) {
+            Ok(rhs) => own.extend(rhs.own_columns().iter().cloned()),
+            Err(why) if is_unanswered(&why) => return Err(why.context("the columns of stored sessions cannot be read")),
+            // There is nothing to compare with.
+            Err(_) => {}
+        }
     }
     Ok(question.is_known(&own)?)
+}
+
+/// Whether the database has said nothing of what it has.
+fn is_unanswered(why: &anyhow::Error) -> bool {
+    use StoreError::{ManySessions, Missing, NoSession};
+    why.downcast_ref::<StoreError>()
+        .is_some_and(|error| !matches!(error, Missing { .. } | NoSession { .. } | ManySessions { .. }))
 }
 
 /// `--performance-report=SPEC`: the session that has just ended, beside stored ones.

@@ -13,6 +13,9 @@ use url::form_urlencoded;
 const KEYWORDS: [&str; 10] =
     ["host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode", "connect_timeout"];
 
+/// Those whose values may have slashes.
+const WITH_SLASHES: [&str; 3] = ["host", "password", "passfile"];
+
 /// What stands for a password.
 const MASK: &str = muster_core::secret::MASK;
 
@@ -127,9 +130,12 @@ fn scheme(text: &str) -> Option<&str> {
     ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(scheme)
 }
 
-/// Whether it is what libpq calls a connection string, `host=db user=ada`.
+/// Whether it is what libpq calls a connection string, `host=db user=ada`, and not a path such as `user=ada/results.db`.
 pub(crate) fn is_keywords(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(keyword, _)| KEYWORDS.contains(&keyword.trim()))
+    let Some((keyword, value)) = text.split_once('=') else { return false };
+    let is_path =
+        value.contains('/') && !value.contains("://") && !text.contains(char::is_whitespace) && !WITH_SLASHES.contains(&keyword);
+    KEYWORDS.contains(&keyword.trim()) && !is_path
 }
 
 macro_rules! from {
@@ -257,9 +263,14 @@ mod tests {
 
     #[test]
     fn what_is_no_url_is_a_file() {
-        for path in ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c", "host", "./host=x", "a=b"] {
+        for path in
+            ["results.db", "/var/lib/muster/results.db", "postgres", "a:b@c", "host", "./host=x", "a=b", "user=ada/results.db"]
+        {
             assert_eq!(Location::from(path), Location::File(path.into()));
             assert!(!Location::from(path).has_password());
+        }
+        for keywords in ["user=ada dbname=a/b", "host=/run/postgres", "password=s3/cret", "dbname=postgres://ada:s3cret@h/m"] {
+            assert!(matches!(Location::from(keywords), Location::Server(_)), "{keywords}");
         }
     }
 

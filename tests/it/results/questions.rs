@@ -139,6 +139,29 @@ fn a_case_is_shown_as_it_was_in_its_newest_session() {
 }
 
 #[test]
+fn what_is_shown_is_of_the_system_that_is_typed() {
+    let sandbox = forty_nights();
+    sandbox.write(
+        "elm.yaml",
+        "name: elm\npartitions: [{ name: cpu, scheduler: local, environs: [e] }]\nenvironments: [{ name: e }]\n",
+    );
+    sandbox.write("true.check.yaml", "name: elmo\nvalid_systems: ['*']\nexecutable: echo\nsanity: []\n");
+    let run = sandbox.muster(&["-C", "elm.yaml", "--system", "elm", "-c", "true.check.yaml", "-r", "--db", "r.db"]);
+    assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+    let shown = |args: &[&str], code| asked(&sandbox, &[&["show"], args].concat(), code);
+    assert!(shown(&[], 0).contains("@elm:cpu"));
+    for args in [&["--system", "eidf"][..], &["latest", "--system", "eidf:gpu"]] {
+        let text = shown(args, 0);
+        assert!(text.contains("@eidf:gpu") && !text.contains("elm"), "{args:?}: {text}");
+    }
+    assert!(shown(&["hpl", "--system", "eidf"], 0).contains("1 case in"));
+    assert!(shown(&["hpl", "--system", "elm"], 2).contains("no session begins with `hpl`"));
+    let other = shown(&["20261112-220000-abcdefgh", "--system", "elm"], 2);
+    assert!(other.contains("session 20261112-220000-abcdefgh ran on `eidf`: leave out --system"), "{other}");
+    assert!(shown(&["--system", "eidff"], 2).contains("did you mean `eidf`?"));
+}
+
+#[test]
 fn sessions_are_listed_by_time_night_case_and_outcome() {
     let sandbox = forty_nights();
     let count = |args: &[&str]| {

@@ -107,6 +107,12 @@ fn latest_is_the_session_before_and_what_selects_nothing_is_said() {
             && wrong.stderr.contains("nothing was launched")
     );
     assert!(!wrong.stdout.contains("RUN"), "{}", wrong.stdout);
+    // A database that cannot be read may have it.
+    let unread = ["-c", "a.check.yaml", "--system", "local", "-r", "--performance-report=latest/last:/z", "--db", "a.check.yaml"];
+    let unread = sandbox.muster(&unread);
+    assert_eq!(unread.code, Some(2), "{}", unread.stderr);
+    assert!(unread.stderr.contains("the columns of stored sessions cannot be read: "), "{}", unread.stderr);
+    assert!(!unread.stderr.contains("no figure has a column"), "{}", unread.stderr);
 }
 
 #[test]

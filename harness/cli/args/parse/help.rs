@@ -28,7 +28,7 @@ const OF_COMMANDS: &[(&[&str], &[&[&str]])] = &[
     (&["results", "suggest-references"], &[&["system", "db", "file_mode", "nocolor"]]),
     (&["results", "rebuild"], &[&["checkpath", "config_file", "db", "file_mode", "nocolor"]]),
     (&["results", "annotate"], &[&["system", "db", "file_mode", "nocolor"]]),
-    (&["results", "show"], &[REPORTS, &["db", "file_mode", "nocolor", "failure_stats"]]),
+    (&["results", "show"], &[REPORTS, &["system", "db", "file_mode", "nocolor", "failure_stats"]]),
     (&["attach"], &[REPORTS, &["db", "file_mode", "verbose", "quiet", "nocolor", "failure_stats"]]),
     (&["night"], &[SITE, &["db", "nocolor"]]),
     (&["top"], &[&["db", "nocolor"]]),

@@ -4,6 +4,7 @@ use crate::{
     counts::Results,
     text::{
         command,
+        secret::masked,
         style::{Screen, Tone, heading, one_line, sanitize, wrapped},
         words::{Origins, counted, failed_exits, figure, shortened, what_happened},
     },
@@ -83,12 +84,12 @@ pub fn block(case: &CaseResult, session: &Session, rerun_options: &[String], scr
     }
     block.line("Failing phase", case.phase.as_str());
     block.line("Outcome", &case.outcome.to_string());
-    let reason = case.cause.as_deref().unwrap_or("no cause was given");
+    let reason = case.cause.as_deref().map_or("no cause was given".into(), masked);
     block.prose("Reason", &format!("{}: {reason}", what_happened(case)));
     block.list("Exits", &failed_exits(case));
     block.figures(case, screen);
     for warning in &case.warnings {
-        block.prose("Warning", warning);
+        block.prose("Warning", &masked(warning));
     }
     let log = case.log_tail.as_deref().unwrap_or_default();
     // Reports of ReFrame have no logs.
@@ -151,7 +152,7 @@ impl Block {
 
     /// The last lines of the log.
     fn tail(&mut self, log: &str, screen: &Screen) {
-        let log = sanitize(log);
+        let log = masked(&sanitize(log)).into_owned();
         let lines: Vec<_> = log.trim_end().lines().collect();
         if lines.is_empty() {
             return;

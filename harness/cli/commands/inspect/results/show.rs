@@ -1,17 +1,18 @@
 //! `muster results show`: one session with its cases, or the newest session of a case with this case alone.
 
-use super::resolve_states;
+use super::{questions::of_system, resolve_states};
 use crate::{
     args::{self, Beneath, Cli},
     reports::files::ReportFiles,
     terminal::Terminal,
     wiring::{asked::Asked, database},
 };
-use anyhow::anyhow;
+use anyhow::{anyhow, ensure};
 use muster_core::{
     case::matcher::Matcher,
     decisions::attempts::Attempts,
     query::spec::{Filters, Selection},
+    result::Session,
 };
 use muster_host::{clock, owner};
 use muster_report::{Results, json, results, statistics};
@@ -23,20 +24,21 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
     let (row, cases) = runtime::build()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let reader = &asked.reader;
-        let (mut row, matcher) = match database::session_named(reader, what).await {
-            Ok(row) => (row, None),
+        let mut filters = of_system(cli)?;
+        let mut row = match named(&asked, what, &filters).await {
+            Ok(row) => row,
             Err(error) => {
-                let matcher = Matcher::parse(what, true).map_err(anyhow::Error::msg)?;
-                match newest_with(&asked, &matcher).await? {
-                    Some(row) => (row, Some(matcher)),
-                    None => return Err(of_neither(&asked, error, matcher).await),
+                filters.cases.push(Matcher::parse(what, true).map_err(anyhow::Error::msg)?);
+                match newest_with(&asked, &filters).await? {
+                    Some(row) => row,
+                    None => return Err(of_neither(&asked, error, &filters).await),
                 }
             }
         };
         resolve_states(cli, reader, std::slice::from_mut(&mut row), terminal).await?;
         let mut cases = reader.results(&row.session.id).await?;
-        if let Some(matcher) = matcher {
-            let (names, filters) = (reader.names().await?, alone(matcher));
+        if !filters.cases.is_empty() || !filters.partitions.is_empty() {
+            let names = reader.names().await?;
             cases.retain(|case| names.are_admitted(&filters, &case.name, &[]));
             row.session.num_cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         }
@@ -68,24 +70,38 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
 /// So many sessions are looked through at once.
 const CHUNK: usize = 100;
 
-fn alone(matcher: Matcher) -> Filters {
-    Filters { cases: vec![matcher], ..Filters::default() }
+/// The session that is named, on the system that is asked for.
+async fn named(asked: &Asked, what: &str, filters: &Filters) -> anyhow::Result<SessionRow> {
+    let is_meant = |session: &Session| filters.systems.iter().all(|system| system.admits(&session.system));
+    if what == "latest" && !filters.systems.is_empty() {
+        asked.are_known(filters).await?;
+        let sessions = asked.sessions(&Selection::default()).await?;
+        let newest = sessions.iter().find(|one| is_meant(&one.session));
+        let newest = match newest {
+            Some(newest) => asked.reader.session_of(&newest.session.id, &owner::is_alive).await?,
+            None => None,
+        };
+        return newest.ok_or_else(|| anyhow!("no session of this system is stored: leave out --system"));
+    }
+    let row = database::session_named(&asked.reader, what).await?;
+    let Session { id, system, .. } = &row.session;
+    ensure!(is_meant(&row.session), "session {id} ran on `{system}`: leave out --system");
+    Ok(row)
 }
 
 /// What begins no session is no case either: the nearest names help.
-async fn of_neither(asked: &Asked, error: anyhow::Error, matcher: Matcher) -> anyhow::Error {
+async fn of_neither(asked: &Asked, error: anyhow::Error, filters: &Filters) -> anyhow::Error {
     let is_no_session = matches!(error.downcast_ref(), Some(StoreError::NoSession { .. }));
-    match asked.are_known(&alone(matcher)).await {
+    match asked.are_known(filters).await {
         Err(no_case) if is_no_session => anyhow!("{error}, and {no_case}"),
         Ok(()) | Err(_) => error,
     }
 }
 
-/// The newest session with a case of this name.
-async fn newest_with(asked: &Asked, matcher: &Matcher) -> anyhow::Result<Option<SessionRow>> {
-    let filters = alone(matcher.clone());
+/// The newest session with such a case.
+async fn newest_with(asked: &Asked, filters: &Filters) -> anyhow::Result<Option<SessionRow>> {
     for part in asked.sessions_or_none(&Selection::default(), u32::MAX).await?.chunks(CHUNK) {
-        let newest = asked.reader.cases(part, &filters).await?.iter().map(|case| case.session).min();
+        let newest = asked.reader.cases(part, filters).await?.iter().map(|case| case.session).min();
         if let Some(one) = newest.and_then(|place| part.get(place)) {
             return Ok(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
         }

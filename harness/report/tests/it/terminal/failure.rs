@@ -205,6 +205,19 @@ fn cases_that_were_aborted_while_they_ran_are_counted_too() {
 }
 
 #[test]
+fn what_looks_like_a_secret_is_masked() {
+    let cases = [CaseResult {
+        cause: Some("exit status 1: db_password=hunter2x".to_owned()),
+        warnings: vec!["Authorization: Bearer hunter2xhunter2x".to_owned()],
+        log_tail: Some("connecting\nAuthorization: Token hunter2x\nDB_PASSWORD=hunter2x\n".to_owned()),
+        ..case("secret", &[], Outcome::Fail(Failure::Workload), Phase::Run)
+    }];
+    let session = session();
+    let text = report(&Results::new(&session, &cases), &[], &screen(80));
+    assert!(text.contains("DB_PASSWORD=***") && text.contains("| connecting") && !text.contains("hunter2x"), "{text}");
+}
+
+#[test]
 fn a_thousand_pods_do_not_fill_the_screen() {
     let exit = |number| SectionExit { section: format!("pod-{number}"), exit: Exit::Code(7), ..SectionExit::default() };
     let cases = [CaseResult {

@@ -25,14 +25,30 @@ use muster_store::Selected;
 /// The filters of the flags. A `--system` that is typed is one, too.
 pub(super) fn filters(cli: &Cli, args: &FilterArgs) -> anyhow::Result<Filters> {
     let mut filters = typed(args)?;
-    let Some(system) = cli.files.system.as_deref().filter(|_| cli.files.is_system_typed) else { return Ok(filters) };
-    let (name, partition) = system.split_once(':').map_or((system, None), |(name, partition)| (name, Some(partition)));
+    let Some((name, partition)) = system(cli) else { return Ok(filters) };
     if let Some(other) = args.of_system.iter().find(|other| *other != name) {
+        let system = cli.files.system.as_deref().unwrap_or(name);
         bail!("--system {system} and --on {other} choose different systems: write one of them");
     }
     filters.systems = vec![Filter::parse(name)?];
     filters.partitions.extend(partition.map(Filter::parse).transpose()?);
     Ok(filters)
+}
+
+/// The filters of a `--system` that is typed.
+pub(super) fn of_system(cli: &Cli) -> anyhow::Result<Filters> {
+    let mut filters = Filters::default();
+    if let Some((name, partition)) = system(cli) {
+        filters.systems.push(Filter::parse(name)?);
+        filters.partitions.extend(partition.map(Filter::parse).transpose()?);
+    }
+    Ok(filters)
+}
+
+/// The name of a `--system` that is typed, and its partition.
+fn system(cli: &Cli) -> Option<(&str, Option<&str>)> {
+    let system = cli.files.system.as_deref().filter(|_| cli.files.is_system_typed)?;
+    Some(system.split_once(':').map_or((system, None), |(name, partition)| (name, Some(partition))))
 }
 
 fn typed(args: &FilterArgs) -> anyhow::Result<Filters> {
