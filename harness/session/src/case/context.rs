@@ -109,15 +109,15 @@ impl Context {
     }
 
     /// A request was not answered, since the server of a partition was not reached.
-    pub(crate) fn not_reached(&self, partition: &str, why: &str) {
-        if let Some(text) = self.outages.failed(partition, why) {
+    pub(crate) fn not_reached(&self, partition: &str, asked: Phase, why: &str) {
+        if let Some(text) = self.outages.failed(partition, asked, why) {
             self.emit(Event::Warning(text));
         }
     }
 
     /// One was answered.
-    pub(crate) fn reached(&self, partition: &str) {
-        if let Some(text) = self.outages.answered(partition) {
+    pub(crate) fn reached(&self, partition: &str, asked: Phase) {
+        if let Some(text) = self.outages.answered(partition, asked) {
             self.emit(Event::Warning(text));
         }
     }

@@ -1,9 +1,10 @@
 //! Servers that do not answer, by partition: said once when that takes long, and once when it is over. Otherwise a user sees cases that
 //! do nothing for minutes.
 
+use muster_core::result::Phase;
 use muster_text::time::format_duration;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -23,20 +24,24 @@ struct Outage {
     since: Instant,
     /// The last failure.
     last: Instant,
+    /// What was asked. That something else was answered ends no outage: a cluster may launch, and not show its logs.
+    asked: BTreeSet<Phase>,
     is_reported: bool,
 }
 
 impl Outages {
     /// A request of a partition was not answered. What there is to say.
-    pub(crate) fn failed(&self, partition: &str, why: &str) -> Option<String> {
+    pub(crate) fn failed(&self, partition: &str, asked: Phase, why: &str) -> Option<String> {
         let now = Instant::now();
         let mut all = self.all();
-        let new = Outage { since: now, last: now, is_reported: false };
+        let new = Outage { since: now, last: now, asked: BTreeSet::new(), is_reported: false };
         let outage = all.entry(partition.to_owned()).or_insert(new);
         if now - outage.last > APART {
             (outage.since, outage.is_reported) = (now, false);
+            outage.asked.clear();
         }
         outage.last = now;
+        outage.asked.insert(asked);
         let length = now - outage.since;
         if outage.is_reported || length < LONG {
             return None;
@@ -46,8 +51,14 @@ impl Outages {
     }
 
     /// One was.
-    pub(crate) fn answered(&self, partition: &str) -> Option<String> {
-        let outage = self.all().remove(partition)?;
+    pub(crate) fn answered(&self, partition: &str, asked: Phase) -> Option<String> {
+        let mut all = self.all();
+        let open = all.get_mut(partition)?;
+        open.asked.remove(&asked);
+        if !open.asked.is_empty() {
+            return None;
+        }
+        let outage = all.remove(partition)?;
         let length = rounded(outage.last - outage.since);
         outage.is_reported.then(|| format!("partition {partition}: it answers again, after {length} at least"))
     }
@@ -69,21 +80,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_long_outage_is_reported_once_and_so_is_its_end() {
         let outages = Outages::default();
-        assert_eq!(outages.failed("gpu", "a"), None);
-        assert_eq!(outages.failed("cpu", "a"), None);
+        assert_eq!(outages.failed("gpu", Phase::Run, "a"), None);
+        assert_eq!(outages.failed("cpu", Phase::Run, "a"), None);
         tokio::time::advance(Duration::from_secs(4)).await;
-        assert_eq!((outages.failed("gpu", "a"), outages.answered("cpu")), (None, None), "a short one");
+        assert_eq!((outages.failed("gpu", Phase::Run, "a"), outages.answered("cpu", Phase::Run)), (None, None), "a short one");
         tokio::time::advance(Duration::from_secs(11)).await;
         let reported = "partition gpu: no answer for 15.0s, its cases wait: connection refused";
-        assert_eq!(outages.failed("gpu", "connection refused").as_deref(), Some(reported));
-        assert_eq!(outages.failed("gpu", "connection refused"), None, "once");
+        assert_eq!(outages.failed("gpu", Phase::Run, "connection refused").as_deref(), Some(reported));
+        assert_eq!(outages.failed("gpu", Phase::Run, "connection refused"), None, "once");
         tokio::time::advance(Duration::from_secs(20)).await;
-        assert_eq!(outages.failed("gpu", "a"), None, "once");
+        assert_eq!(outages.failed("gpu", Phase::Run, "a"), None, "once");
         tokio::time::advance(Duration::from_hours(2)).await;
-        assert_eq!(outages.answered("gpu").as_deref(), Some("partition gpu: it answers again, after 35.0s at least"));
-        assert_eq!(outages.answered("gpu"), None);
-        assert_eq!(outages.failed("gpu", "a"), None, "another one");
+        assert_eq!(outages.answered("gpu", Phase::Run).as_deref(), Some("partition gpu: it answers again, after 35.0s at least"));
+        assert_eq!(outages.answered("gpu", Phase::Run), None);
+        assert_eq!(outages.failed("gpu", Phase::Run, "a"), None, "another one");
         tokio::time::advance(Duration::from_hours(2)).await;
-        assert_eq!(outages.failed("gpu", "a"), None, "and another one");
+        assert_eq!(outages.failed("gpu", Phase::Run, "a"), None, "and another one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_was_not_answered_ends_an_outage_when_it_is() {
+        let outages = Outages::default();
+        outages.failed("gpu", Phase::Run, "a");
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(outages.failed("gpu", Phase::Run, "a").is_some());
+        assert_eq!(outages.answered("gpu", Phase::Launch), None, "a launch was answered before, too");
+        assert!(outages.answered("gpu", Phase::Run).is_some());
     }
 }

@@ -64,6 +64,15 @@ impl Launched {
     }
 }
 
+/// What a look has seen of a job in S3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bucket {
+    /// All that is there, with these objects or without.
+    Seen { has_go: bool, has_stop: bool },
+    /// It did not answer: what an agent has not said, it may have said by now. Nothing follows from its silence.
+    Hidden,
+}
+
 /// A look at a job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Step {
@@ -88,10 +97,12 @@ pub(crate) struct Failure {
     pub why: String,
 }
 
-/// What is known of a job now. `members` in the order of ranks; `has_go`, `has_stop`: these objects are there.
-pub(crate) fn step(launched: &Launched, members: &[Member], (has_go, has_stop): (bool, bool), now: Timestamp) -> Step {
+/// What is known of a job now. `members` in the order of ranks.
+pub(crate) fn step(launched: &Launched, members: &[Member], bucket: Bucket, now: Timestamp) -> Step {
     let mut acts = Vec::new();
-    let status = look(launched, members, has_go, now, &mut acts);
+    let status = look(launched, members, bucket, now, &mut acts);
+    // Written twice, it is the same.
+    let has_stop = matches!(bucket, Bucket::Seen { has_stop: true, .. });
     let is_over = status.as_ref().map_or(true, |status| matches!(status, JobStatus::Ended(_) | JobStatus::Gone { .. }));
     let first_has_ended = members.first().is_some_and(|first| first.exit().is_some());
     if launched.instances > 1 && !has_stop && (is_over || first_has_ended) && !members.is_empty() {
@@ -103,15 +114,18 @@ pub(crate) fn step(launched: &Launched, members: &[Member], (has_go, has_stop): 
 fn look(
     launched: &Launched,
     members: &[Member],
-    has_go: bool,
+    bucket: Bucket,
     now: Timestamp,
     acts: &mut Vec<Act>,
 ) -> Result<JobStatus, Failure> {
-    let Some(first) = members.first() else { return Ok(unlisted(launched, now)) };
+    let Some(first) = members.first() else { return Ok(unlisted(launched, bucket, now)) };
     if let Some(lost) = members.iter().find(|member| member.has_ended_silently() || is_taken(member)) {
         // A script may have ended, and only its console say so. Of another rank nothing more is to be learned.
         if lost.rank == first.rank && lost.console == Console::NotRead && !is_taken(lost) {
             acts.push(Act::ReadConsole(lost.rank));
+            return Ok(ending_soon(launched, members));
+        }
+        if bucket == Bucket::Hidden && !is_taken(lost) {
             return Ok(ending_soon(launched, members));
         }
         // A worker that is gone when the first has ended takes nothing from the result.
@@ -139,6 +153,9 @@ fn look(
         return Err(infra(format!("{who} still runs, and its timer should have ended it {lives} after its launch")));
     }
     if let Some(silent) = silent(launched, members, now) {
+        if bucket == Bucket::Hidden {
+            return Ok(no_sign_yet(launched, silent));
+        }
         return no_sign_of_life(launched, silent, acts);
     }
     match first.said.as_ref() {
@@ -150,7 +167,7 @@ fn look(
         }
         _ => {}
     }
-    waiting(launched, members, has_go, now, acts)
+    waiting(launched, members, bucket, now, acts)
 }
 
 fn infra(why: String) -> Failure {
@@ -158,8 +175,8 @@ fn infra(why: String) -> Failure {
 }
 
 /// EC2 lists nothing: at first, because it is slow.
-fn unlisted(launched: &Launched, now: Timestamp) -> JobStatus {
-    if now.since(launched.at) < LISTED_WITHIN {
+fn unlisted(launched: &Launched, bucket: Bucket, now: Timestamp) -> JobStatus {
+    if now.since(launched.at) < LISTED_WITHIN || bucket == Bucket::Hidden {
         return JobStatus::Pending { why: "EC2 does not list the instances yet".to_owned() };
     }
     JobStatus::Gone { why: Disruption::Deleted, cause: "EC2 lists none of its instances any more".to_owned() }
@@ -209,7 +226,7 @@ fn no_sign_of_life(launched: &Launched, silent: &Member, acts: &mut Vec<Act>) ->
     match &silent.console {
         Console::NotRead => {
             acts.push(Act::ReadConsole(silent.rank));
-            Ok(JobStatus::Pending { why: format!("{} gives no sign of life", launched.who(silent)) })
+            Ok(no_sign_yet(launched, silent))
         }
         Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended", launched.who(silent)))),
         Console::Lines(lines) => Err(infra(format!(
@@ -219,22 +236,26 @@ fn no_sign_of_life(launched: &Launched, silent: &Member, acts: &mut Vec<Act>) ->
     }
 }
 
+fn no_sign_yet(launched: &Launched, silent: &Member) -> JobStatus {
+    JobStatus::Pending { why: format!("{} gives no sign of life", launched.who(silent)) }
+}
+
 /// Until the first runs: how far they are, and `go` when all are ready.
 fn waiting(
     launched: &Launched,
     members: &[Member],
-    has_go: bool,
+    bucket: Bucket,
     now: Timestamp,
     acts: &mut Vec<Act>,
 ) -> Result<JobStatus, Failure> {
     let count = |phase| members.iter().filter(|member| member.phase() == Some(phase)).count();
     let (all, ready) = (launched.instances as usize, count(Phase::Ready));
-    if ready == all && all > 1 && !has_go {
+    if ready == all && all > 1 && !matches!(bucket, Bucket::Seen { has_go: true, .. }) {
         let addresses = members.iter().filter_map(|member| member.said.as_ref()).map(Said::host);
         acts.push(Act::Go(addresses.collect()));
     }
     let within = launched.boot + launched.fetch + READY_WITHIN;
-    if now.since(launched.at) > within && ready < all && all > 1 {
+    if now.since(launched.at) > within && ready < all && all > 1 && bucket != Bucket::Hidden {
         let missing = members.iter().filter(|member| member.phase() != Some(Phase::Ready));
         let missing: Vec<String> = missing.map(|member| launched.who(member)).collect();
         return Err(infra(format!("not ready within {}: {}", format_duration(within), missing.join(", "))));

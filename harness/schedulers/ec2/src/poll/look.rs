@@ -10,12 +10,15 @@ use crate::{
         clock::behind,
         log::{Tail, read_console},
         seen::{Console, Member, Said, State},
-        status::{Act, Launched, Step, step},
+        status::{Act, Bucket, Launched, Step, step},
     },
     plan::Handle,
 };
 use futures_util::{StreamExt, future::join_all, stream};
-use muster_core::job::scheduler::{Disruption, JobStatus};
+use muster_core::job::{
+    inventory::JobId,
+    scheduler::{Disruption, JobStatus},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, atomic::Ordering},
@@ -32,39 +35,48 @@ const CONSOLE_LOOKS: u32 = 12;
 /// Of a console without the end of a log.
 const LAST_LINES: usize = 30;
 
-/// Looks once, and tells what has changed.
-///
-/// # Errors
-/// EC2 or S3 does not answer. What the other says is told all the same.
-pub(super) async fn look(region: &Region) -> Result<(), CloudError> {
+/// Why something was not seen.
+type Why = Arc<str>;
+
+/// Looks once, and tells what has changed; of jobs that EC2 or S3 says nothing of, why.
+pub(super) async fn look(region: &Region) {
     let jobs = region.watched();
     let sessions: BTreeSet<String> = jobs.iter().map(|job| job.job.session.to_string()).collect();
     let filter = Filter { name: "tag:rfm-session".to_owned(), values: sessions.into_iter().collect() };
-    let instances = region.cloud.instances(&[filter]).await?;
+    let instances = match region.cloud.instances(&[filter]).await {
+        Ok(instances) => instances,
+        Err(error) => {
+            let why = Why::from(error.to_string());
+            return jobs.iter().for_each(|job| job.is_hidden(&why));
+        }
+    };
     let number = region.looks.fetch_add(1, Ordering::Relaxed) + 1;
-    let listed = list_objects(region, &jobs).await;
+    let unlisted = list_objects(region, &jobs).await;
     let new = jobs.iter().flat_map(|job| {
         let objects = objects_of(region, &job.handle());
         new_statuses(job, &objects).into_iter().map(move |(rank, object)| (Arc::clone(job), rank, object))
     });
     let reads: Vec<_> = new.map(|(job, rank, object)| read_status(region, job, rank, object)).collect();
-    stream::iter(reads).buffer_unordered(AT_ONCE).for_each(|()| async {}).await;
-    join_all(jobs.iter().map(|job| update(region, job, &instances, number))).await;
-    listed
+    let read = stream::iter(reads).buffer_unordered(AT_ONCE);
+    let unread: BTreeMap<JobId, Why> = read.filter_map(|read| async { read.err() }).collect().await;
+    let hidden = |job: &Tracked| unlisted.get(&place_of(&job.handle())).or_else(|| unread.get(&job.job.id())).cloned();
+    join_all(jobs.iter().map(|job| update(region, job, (&instances, hidden(job)), number))).await;
 }
 
-/// Lists each session once. Where that fails, what was listed before counts.
-async fn list_objects(region: &Region, jobs: &[Arc<Tracked>]) -> Result<(), CloudError> {
+/// Lists each session once. Returns where that failed.
+async fn list_objects(region: &Region, jobs: &[Arc<Tracked>]) -> BTreeMap<SessionPlace, Why> {
     // What is only ended needs no objects.
     let open = jobs.iter().filter(|job| !job.is_over());
     let places: BTreeSet<SessionPlace> = open.map(|job| place_of(&job.handle())).collect();
-    let mut failed = Ok(());
+    let mut failed = BTreeMap::new();
     for place in places {
         match region.cloud.objects(&place.0, &place.1).await {
             Ok(objects) => {
                 region.objects.lock().insert(place, Arc::new(objects));
             }
-            Err(error) => failed = Err(error),
+            Err(error) => {
+                failed.insert(place, Why::from(error.to_string()));
+            }
         }
     }
     failed
@@ -97,7 +109,10 @@ fn new_statuses(job: &Tracked, objects: &BTreeMap<String, Object>) -> Vec<(u32, 
 }
 
 /// What cannot be read is read again with the next look.
-async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Object) {
+///
+/// # Errors
+/// Of which job it does not come, and why.
+async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Object) -> Result<(), (JobId, Why)> {
     let bucket = job.handle().bucket.name.clone();
     match region.cloud.get(&bucket, &object.key, 0).await {
         // It may have been written again since it was listed: its time and version are those of what was read.
@@ -112,17 +127,21 @@ async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Obje
             Err(error) => tracing::debug!(%error, key = object.key, "the status of an agent cannot be read"),
         },
         Ok(None) => {}
-        Err(error) => tracing::debug!(%error, "the status of an agent does not come"),
+        Err(error) => return Err((job.job.id(), Why::from(error.to_string()))),
     }
+    Ok(())
 }
 
-/// Decides what is known of a job, and does what has to be done.
-async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64) {
+/// Decides what is known of a job, and does what has to be done. `hidden`: why S3 did not say all that its agents have said.
+async fn update(region: &Region, job: &Tracked, (listed, hidden): (&[Instance], Option<Why>), number: u64) {
     let handle = job.handle();
     let instances = of_job(job, listed);
     region.used.saw(job.job.id(), &instances, region.now());
     let objects = objects_of(region, &handle);
-    let has = (objects.contains_key("go"), objects.contains_key("stop"));
+    let bucket = match hidden {
+        None => Bucket::Seen { has_go: objects.contains_key("go"), has_stop: objects.contains_key("stop") },
+        Some(_) => Bucket::Hidden,
+    };
     let launched = Launched {
         name: handle.name.clone(),
         instances: handle.instances,
@@ -134,14 +153,14 @@ async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64
     let mut members = members(region, job, &instances, &launched);
     let mut known = job.known().borrow().clone();
     if !known.is_over() {
-        let mut taken = step(&launched, &members, has, region.now());
+        let mut taken = step(&launched, &members, bucket, region.now());
         if !job.was_ended() && act(region, job, &handle, &members, &taken.acts).await {
             // What was read may say how it ended.
             members = self::members(region, job, &instances, &launched);
-            taken = step(&launched, &members, has, region.now());
+            taken = step(&launched, &members, bucket, region.now());
             act(region, job, &handle, &members, &taken.acts).await;
         }
-        known = told(taken, &instances);
+        known = Known { outage: hidden, ..told(taken, &instances) };
     }
     if !known.is_over() && job.was_ended() && members.iter().all(|member| member.state == State::Ended) {
         let cause = "its instances were terminated by Muster".to_owned();
@@ -154,7 +173,7 @@ async fn update(region: &Region, job: &Tracked, listed: &[Instance], number: u64
 /// What is told of a step: with the image that ran.
 fn told(step: Step, instances: &[Instance]) -> Known {
     match step.status {
-        Err(failure) => Known { status: None, failure: Some((failure.class, failure.why)) },
+        Err(failure) => Known { failure: Some((failure.class, failure.why)), ..Known::default() },
         Ok(mut status) => {
             if let JobStatus::Ended(ending) = &mut status {
                 for (exit, instance) in ending.exits.iter_mut().zip(instances) {
@@ -165,7 +184,7 @@ fn told(step: Step, instances: &[Instance]) -> Known {
                     node.facts.extend(instance.map(|instance| ("image".to_owned(), instance.image.clone())));
                 }
             }
-            Known { status: Some(status), failure: None }
+            Known { status: Some(status), ..Known::default() }
         }
     }
 }

@@ -32,7 +32,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{Notify, watch},
+    sync::Notify,
     task::JoinHandle,
     time::{Instant, sleep_until},
 };
@@ -59,8 +59,6 @@ pub(crate) struct Region {
     jobs: Mutex<HashMap<JobId, Arc<Tracked>>>,
     schedule: Mutex<Schedule>,
     wake: Notify,
-    /// Why it does not answer.
-    outage: watch::Sender<Option<Arc<str>>>,
     pub(super) looks: AtomicU64,
     /// What was listed last, where a bucket does not answer.
     pub(super) objects: Mutex<BTreeMap<SessionPlace, Arc<Vec<Object>>>>,
@@ -94,7 +92,6 @@ impl Region {
             jobs: Mutex::default(),
             schedule: Mutex::new(Schedule { task: None, pause: Duration::from_secs(5), last: now, due: now }),
             wake: Notify::new(),
-            outage: watch::Sender::new(None),
             looks: AtomicU64::new(0),
             objects: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
@@ -201,12 +198,7 @@ impl Region {
                     return;
                 }
             }
-            let outage = super::look::look(&self).await.err().map(|error| Arc::from(error.to_string()));
-            self.outage.send_if_modified(|known| {
-                let changed = *known != outage;
-                known.clone_from(&outage);
-                changed
-            });
+            super::look::look(&self).await;
             let pause = self.pause();
             let mut schedule = self.schedule.lock();
             schedule.last = Instant::now();
@@ -228,30 +220,26 @@ impl Region {
         }
     }
 
-    /// Returns as soon as the status of a job differs from `seen`.
+    /// Returns as soon as the status of a job differs from `seen`. While a part of it is hidden, only an end is news.
     ///
     /// # Errors
     /// It cannot be followed to its end, or the region does not answer.
     pub(crate) async fn next_status(self: &Arc<Self>, job: &Job, seen: Option<&JobStatus>) -> Result<JobStatus, SchedulerError> {
         let tracked = self.track(job)?;
-        let (mut statuses, mut outages) = (tracked.known(), self.outage.subscribe());
+        let mut statuses = tracked.known();
         loop {
             let known = statuses.borrow_and_update().clone();
             if let Some((class, why)) = known.failure {
                 return Err(SchedulerError::plain(class, why));
             }
+            if let Some(why) = known.outage.as_ref().filter(|_| !known.is_over()) {
+                return Err(SchedulerError::plain(Class::Outage, &**why));
+            }
             if let Some(status) = known.status.filter(|status| Some(status) != seen) {
                 return Ok(status);
             }
-            let outage = outages.borrow_and_update().clone();
-            if let Some(why) = outage.filter(|_| !tracked.is_over()) {
-                return Err(SchedulerError::plain(Class::Outage, &*why));
-            }
-            // Neither sender goes away: this has both.
-            tokio::select! {
-                _ = statuses.changed() => {}
-                _ = outages.changed() => {}
-            }
+            // The sender does not go away: this has it.
+            let _ = statuses.changed().await;
         }
     }
 

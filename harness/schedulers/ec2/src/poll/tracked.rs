@@ -28,6 +28,8 @@ pub(crate) struct Known {
     pub status: Option<JobStatus>,
     /// Why it cannot be followed to an end of its own.
     pub failure: Option<(Class, String)>,
+    /// Why the last look has not seen all of it.
+    pub outage: Option<Arc<str>>,
 }
 
 impl Known {
@@ -166,6 +168,14 @@ impl Tracked {
             *before = known;
             changed
         });
+    }
+
+    /// A look has seen nothing of it.
+    pub(super) fn is_hidden(&self, why: &Arc<str>) {
+        let known = self.known.borrow().clone();
+        if !known.is_over() {
+            self.tell(Known { outage: Some(Arc::clone(why)), ..known });
+        }
     }
 
     /// Its cleanup ends its instances: how they end says nothing.

@@ -16,6 +16,7 @@ use crate::{
 };
 use muster_core::{
     case::Identifier,
+    error::Class,
     job::{
         scheduler::{Chunk, Job, JobStatus, Launch, LogRequest, Scheduler},
         workload::Workload,
@@ -23,7 +24,7 @@ use muster_core::{
 };
 use muster_text::time::Timestamp;
 use serde_json::json;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// When all tests begin.
@@ -96,6 +97,7 @@ impl World {
             match self.ec2.wait(job, seen.as_ref()).await {
                 Ok(status @ (JobStatus::Ended(_) | JobStatus::Gone { .. })) => return Ok(status),
                 Ok(status) => seen = Some(status),
+                Err(error) if error.class == Class::Outage => tokio::time::sleep(Duration::from_secs(1)).await,
                 Err(error) => return Err(error.to_string()),
             }
         }

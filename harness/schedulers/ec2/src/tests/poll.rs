@@ -122,6 +122,33 @@ async fn a_look_that_fails_ends_no_job() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_s3_does_not_show_is_no_end_however_long_that_takes() {
+    for action in [action::LIST_OBJECTS, action::GET_OBJECT] {
+        let world = World::new();
+        let job = world.launched(&job()).await;
+        world.set(&job, "running", None);
+        world.says(&job, 0, "running", None);
+        let mut runs = world.next(&job, None).await;
+        if !matches!(runs, JobStatus::Running { .. }) {
+            runs = world.next(&job, Some(&runs)).await;
+        }
+        (0..60).for_each(|_| world.fake.refuse(refused(action, "AccessDenied", "Access Denied", 403)));
+        world.says(&job, 0, "done", Some(0));
+        world.set(&job, "terminated", Some(("Client.InstanceInitiatedShutdown", "")));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        // Not before S3 shows it: neither what EC2 says nor an empty console is an answer.
+        while !world.fake.state().refusals.is_empty() {
+            let error = world.ec2.wait(&job, Some(&runs)).await.unwrap_err();
+            assert_eq!(error.class, Class::Outage, "{action}: {error}");
+            tokio::time::sleep(Duration::from_secs(5)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let JobStatus::Ended(ending) = world.end(&job).await.unwrap() else { panic!("{action}") };
+        assert_eq!(ending.exits[0].exit, Exit::Code(0), "{action}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tick_is_one_question_to_ec2_and_one_to_s3_for_all_jobs_of_a_session() {
     let world = World::new();
     let mut jobs = Vec::new();

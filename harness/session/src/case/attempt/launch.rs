@@ -107,7 +107,7 @@ impl Attempt<'_> {
             crash_points::reached(crash_points::Point::LaunchStarted);
             let error = match launch_once(self.scheduler, &self.job).await {
                 Ok(Launch::Launched(job)) => {
-                    self.context.reached(&self.case.partition);
+                    self.context.reached(&self.case.partition, Phase::Launch);
                     crash_points::reached(crash_points::Point::Launched);
                     let now = clock::now();
                     record.result.times.launched = Some(now);

@@ -186,7 +186,7 @@ impl<'a> Attempt<'a> {
                 // A scheduler that answers without news would be asked again at once, for ever.
                 Ok(status) if Some(&status) == seen.as_ref() => self.context.pause(SHORTEST_PAUSE).await,
                 Ok(status) => {
-                    self.context.reached(&self.case.partition);
+                    self.context.reached(&self.case.partition, Phase::Run);
                     failures = Failures::default();
                     self.clocks.saw(&status);
                     record.saw(&status);
@@ -251,7 +251,7 @@ impl<'a> Attempt<'a> {
 
     async fn pause_before_retry(&self, phase: Phase, error: &SchedulerError, pause: Duration) {
         if error.class == Class::Outage {
-            self.context.not_reached(&self.case.partition, &chain(error));
+            self.context.not_reached(&self.case.partition, phase, &chain(error));
         }
         let note = format!("{}; trying again in {}", chain(error), format_duration(pause));
         if phase == Phase::Launch {

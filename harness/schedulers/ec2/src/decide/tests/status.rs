@@ -2,7 +2,7 @@
 
 use crate::decide::{
     seen::{Console, Member, Phase, Said, State},
-    status::{Act, Launched, Step, step},
+    status::{Act, Bucket, Launched, Step, step},
 };
 use muster_core::job::{
     scheduler::{Disruption, Exit, JobStatus},
@@ -54,9 +54,16 @@ fn lost(rank: u32, code: &str, said: Option<Said>) -> Member {
     Member { reason: Some((code.to_owned(), "why".to_owned())), console, ..member(rank, State::Ended, said) }
 }
 
+/// S3 has said all, and has neither `go` nor `stop`.
+const SEEN: Bucket = Bucket::Seen { has_go: false, has_stop: false };
+
 fn at(members: &[Member], seconds: i64) -> Step {
+    look(members, SEEN, seconds)
+}
+
+fn look(members: &[Member], bucket: Bucket, seconds: i64) -> Step {
     let instances = u32::try_from(members.len().max(1)).unwrap();
-    step(&launched(instances), members, (false, false), Timestamp::of_seconds(1000 + seconds))
+    step(&launched(instances), members, bucket, Timestamp::of_seconds(1000 + seconds))
 }
 
 /// A look in one line.
@@ -121,6 +128,43 @@ fn one_instance_is_followed_from_its_launch_to_its_end() {
 }
 
 #[test]
+fn while_s3_is_hidden_nothing_follows_from_the_silence_of_an_agent() {
+    use Phase::{Booted, Done, Interrupted, Ready, Running as Runs};
+    use State::{Ended, Running};
+    let lost = |said| vec![lost(0, "Client.InstanceInitiatedShutdown", said)];
+    let console = |console| vec![Member { console, ..member(0, Ended, said(Runs, None)) }];
+    let dumb = Member { console: Console::Lines("kernel panic".into()), ..member(0, Running, None) };
+    let rows: Vec<(Vec<Member>, i64)> = vec![
+        (vec![], 61),
+        (vec![dumb], 601),
+        (lost(said(Runs, None)), 90),
+        (lost(None), 90),
+        (console(Console::NotRead), 90),
+        (vec![member(0, Running, said(Ready, None)), self::lost(1, "Server.InternalError", said(Ready, None))], 90),
+        (vec![member(0, Running, said(Ready, None)), member(1, Running, said(Booted, None))], 1501),
+        // What was said counts.
+        (console(Console::Exit(3)), 90),
+        (vec![member(0, Ended, said(Done, Some(0)))], 90),
+        (vec![member(0, Ended, said(Interrupted, Some(125)))], 90),
+        (vec![member(0, Running, said(Runs, None))], 5101),
+    ];
+    let text: Vec<String> = rows.iter().map(|(members, seconds)| told(&look(members, Bucket::Hidden, *seconds))).collect();
+    insta::assert_snapshot!(text.join("\n"), @r"
+    pending: EC2 does not list the instances yet
+    pending: i-0 gives no sign of life
+    ending
+    ending
+    ending -> ReadConsole(0)
+    ending
+    pending: 1 of 2 instances are ready
+    ended [Code(3)]
+    ended [Code(0)]
+    gone preempted: i-0 was a spot instance and was taken away
+    error Infra: i-0 still runs, and its timer should have ended it 1h15m after its launch
+    ");
+}
+
+#[test]
 fn an_end_has_times_nodes_sections_and_the_limit_that_it_reached() {
     let Ok(JobStatus::Ended(ending)) = at(&[member(0, State::Ended, said(Phase::Timeout, Some(124)))], 90).status else {
         panic!("it has ended")
@@ -165,7 +209,7 @@ fn fetching_data_sets_is_not_being_late() {
     let members = [member(0, State::Running, said(Phase::Ready, None)), member(1, State::Running, said(Phase::Booted, None))];
     let at = |fetch| {
         let launched = Launched { fetch: Duration::from_mins(fetch), lives: Duration::from_hours(9), ..launched(2) };
-        step(&launched, &members, (false, false), Timestamp::of_seconds(1000 + 2000)).status
+        step(&launched, &members, SEEN, Timestamp::of_seconds(1000 + 2000)).status
     };
     assert!(at(0).is_err_and(|failure| failure.why.starts_with("not ready within 25m")));
     assert!(matches!(at(60), Ok(JobStatus::Pending { .. })));
@@ -210,7 +254,7 @@ fn several_instances_go_together_and_a_lost_one_ends_the_case() {
 #[test]
 fn what_is_written_already_is_not_written_again() {
     let ready: Vec<Member> = (0..2).map(|rank| member(rank, State::Running, said(Phase::Ready, None))).collect();
-    let look = |members: &[Member], written| step(&launched(2), members, written, Timestamp::of_seconds(1060)).acts;
+    let look = |members: &[Member], (has_go, has_stop)| look(members, Bucket::Seen { has_go, has_stop }, 60).acts;
     assert_eq!(look(&ready, (false, false)), [Act::Go("10.0.0.10\n10.0.0.11\n".into())]);
     assert_eq!(look(&ready, (true, false)), []);
     let with_key = |one: &Member| {
