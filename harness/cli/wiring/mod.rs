@@ -14,7 +14,7 @@ use anyhow::{Context, anyhow};
 use futures_util::future::join_all;
 use muster_core::{
     case::SessionId,
-    error::chain,
+    error::{SchedulerError, chain},
     job::{
         descriptor::{Connect, Descriptor, Harness, NamedScheduler, Schedulers},
         inventory::Removed,
@@ -58,7 +58,11 @@ impl Wired {
                 let left = by.map_or(Duration::MAX, |by| by.saturating_duration_since(Instant::now()).max(LAST_MOMENT));
                 let limit = scheduler.limits().cleanup.min(left);
                 let told = || format!("{name}: the end of the session waits for it, {} at most", format_duration(limit));
-                patience::told(terminal, told, closed(&scheduler, over, limit)).await
+                let ended = patience::told(terminal, told, closed(&scheduler, over, limit)).await;
+                ended.unwrap_or_else(|error| {
+                    terminal.note(&format!("warning: {name}: {}", chain(&error)));
+                    Vec::new()
+                })
             }
         };
         join_all(self.shared.iter().map(close)).await.concat()
@@ -84,18 +88,23 @@ impl Wired {
 pub async fn close<'a>(schedulers: impl IntoIterator<Item = &'a Arc<dyn Scheduler>>, over: Option<&SessionId>) -> Vec<Removed> {
     let mut removed = Vec::new();
     for scheduler in schedulers {
-        removed.extend(closed(scheduler, over, scheduler.limits().cleanup).await);
+        match closed(scheduler, over, scheduler.limits().cleanup).await {
+            Ok(ended) => removed.extend(ended),
+            Err(error) => tracing::warn!(error = chain(&error), "a scheduler was not closed"),
+        }
     }
     removed
 }
 
-async fn closed(scheduler: &Arc<dyn Scheduler>, over: Option<&SessionId>, limit: Duration) -> Vec<Removed> {
-    match timeout(limit, scheduler.close(over)).await {
-        Ok(Ok(ended)) => return ended,
-        Ok(Err(error)) => tracing::debug!(error = chain(&error), "a scheduler was not closed"),
-        Err(_) => tracing::debug!("a scheduler was not closed in time"),
-    }
-    Vec::new()
+async fn closed(
+    scheduler: &Arc<dyn Scheduler>,
+    over: Option<&SessionId>,
+    limit: Duration,
+) -> Result<Vec<Removed>, SchedulerError> {
+    timeout(limit, scheduler.close(over)).await.unwrap_or_else(|_| {
+        tracing::debug!("a scheduler was not closed in time");
+        Ok(Vec::new())
+    })
 }
 
 /// The partitions of stored jobs, each with its scheduler.

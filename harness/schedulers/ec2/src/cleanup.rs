@@ -34,6 +34,8 @@ const BY_ITSELF: Duration = Duration::from_secs(30);
 const LAST_WORD: Duration = Duration::from_secs(20);
 /// An end that was asked for and has not begun is asked for again.
 const AGAIN: Duration = Duration::from_mins(1);
+/// For so long S3 is asked to remove objects while it fails.
+const S3_WITHIN: Duration = Duration::from_mins(1);
 /// How often a group is deleted that is still in use, and the pause.
 const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 
@@ -80,11 +82,26 @@ impl Cleanup<'_> {
                 left.push(self.line(&format!("volume {volume}"), &error, &format!("ec2 delete-volume --volume-id {volume}")));
             }
         }
-        if with_objects && let Err(error) = objects::remove(self.region, self.job, &self.handle).await {
+        if with_objects && let Err(error) = self.objects().await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
             left.push(self.line(&format!("objects in {place}"), &error, &format!("s3 rm --recursive {place}")));
         }
         Ok(left)
+    }
+
+    /// Removes what it has in S3. An S3 that fails for a moment is asked again.
+    async fn objects(&self) -> Result<(), CloudError> {
+        let started = Instant::now();
+        let mut pause = Duration::from_secs(2);
+        loop {
+            let removed = objects::remove(self.region, self.job, &self.handle).await;
+            let is_final = removed.as_ref().err().is_none_or(|error| !failure::may_pass(error));
+            if is_final || started.elapsed() + pause > S3_WITHIN {
+                return removed;
+            }
+            sleep(pause).await;
+            pause *= 2;
+        }
     }
 
     async fn stop(&self) -> Result<Leftovers, SchedulerError> {

@@ -233,12 +233,13 @@ impl Scheduler for Ec2 {
     fn close<'a>(&'a self, _over: Option<&'a SessionId>) -> Fut<'a, Vec<Removed>> {
         Box::pin(async move {
             let regions: Vec<Arc<Region>> = self.regions.lock().values().cloned().collect();
+            let mut left = Vec::new();
             for region in regions {
-                for (object, error) in region.written.remove(&*region.cloud).await {
-                    tracing::warn!(%error, object, "an object of the preflight stays in the bucket");
-                }
+                let aws = &region.cloud.place().region;
+                let line = |(object, error)| format!("may be left: {object}: {error}; `aws s3 rm {object} --region {aws}`");
+                left.extend(region.written.remove(&*region.cloud).await.into_iter().map(line));
             }
-            Ok(Vec::new())
+            if left.is_empty() { Ok(Vec::new()) } else { Err(SchedulerError::plain(Class::Outage, left.join("; "))) }
         })
     }
 

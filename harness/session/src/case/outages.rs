@@ -1,6 +1,7 @@
-//! Servers that do not answer, by partition: said once when that takes long, and once when it is over. Otherwise a user sees cases that
+//! Servers that do not answer, by partition: said when that takes long, every five minutes, and once when it is over. Otherwise a user sees cases that
 //! do nothing for minutes.
 
+use crate::retry::OUTAGE_LIMIT;
 use muster_core::result::Phase;
 use muster_text::time::format_duration;
 use std::{
@@ -12,6 +13,8 @@ use tokio::time::Instant;
 
 /// From the first request that failed, which took a while itself. Shorter ones are not worth a line.
 const LONG: Duration = Duration::from_secs(5);
+/// It is said again after this.
+const AGAIN: Duration = Duration::from_mins(5);
 /// After so long without a failure the next one is another outage: a job that runs brings no news for hours.
 const APART: Duration = Duration::from_mins(2);
 
@@ -26,7 +29,8 @@ struct Outage {
     last: Instant,
     /// What was asked. That something else was answered ends no outage: a cluster may launch, and not show its logs.
     asked: BTreeSet<Phase>,
-    is_reported: bool,
+    /// When it was said last.
+    reported: Option<Instant>,
 }
 
 impl Outages {
@@ -34,20 +38,26 @@ impl Outages {
     pub(crate) fn failed(&self, partition: &str, asked: Phase, why: &str) -> Option<String> {
         let now = Instant::now();
         let mut all = self.all();
-        let new = Outage { since: now, last: now, asked: BTreeSet::new(), is_reported: false };
+        let new = Outage { since: now, last: now, asked: BTreeSet::new(), reported: None };
         let outage = all.entry(partition.to_owned()).or_insert(new);
         if now - outage.last > APART {
-            (outage.since, outage.is_reported) = (now, false);
+            (outage.since, outage.reported) = (now, None);
             outage.asked.clear();
         }
         outage.last = now;
         outage.asked.insert(asked);
         let length = now - outage.since;
-        if outage.is_reported || length < LONG {
+        if length < LONG || outage.reported.is_some_and(|at| now - at < AGAIN) {
             return None;
         }
-        outage.is_reported = true;
-        Some(format!("partition {partition}: no answer for {}, its cases wait: {why}", rounded(length)))
+        let limit = format_duration(OUTAGE_LIMIT);
+        let until = if outage.reported.is_none() {
+            format!(" (launches for {limit}, what runs until {limit} after its limit)")
+        } else {
+            String::new()
+        };
+        outage.reported = Some(now);
+        Some(format!("partition {partition}: no answer for {}, its cases wait{until}: {why}", rounded(length)))
     }
 
     /// One was.
@@ -60,7 +70,7 @@ impl Outages {
         }
         let outage = all.remove(partition)?;
         let length = rounded(outage.last - outage.since);
-        outage.is_reported.then(|| format!("partition {partition}: it answers again, after {length} at least"))
+        outage.reported.is_some().then(|| format!("partition {partition}: it answers again, after {length} at least"))
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, Outage>> {
@@ -85,7 +95,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(4)).await;
         assert_eq!((outages.failed("gpu", Phase::Run, "a"), outages.answered("cpu", Phase::Run)), (None, None), "a short one");
         tokio::time::advance(Duration::from_secs(11)).await;
-        let reported = "partition gpu: no answer for 15.0s, its cases wait: connection refused";
+        let reported = "partition gpu: no answer for 15.0s, its cases wait (launches for 5m, what runs until 5m after its limit): connection refused";
         assert_eq!(outages.failed("gpu", Phase::Run, "connection refused").as_deref(), Some(reported));
         assert_eq!(outages.failed("gpu", Phase::Run, "connection refused"), None, "once");
         tokio::time::advance(Duration::from_secs(20)).await;
@@ -96,6 +106,18 @@ mod tests {
         assert_eq!(outages.failed("gpu", Phase::Run, "a"), None, "another one");
         tokio::time::advance(Duration::from_hours(2)).await;
         assert_eq!(outages.failed("gpu", Phase::Run, "a"), None, "and another one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_goes_on_is_said_every_five_minutes() {
+        let outages = Outages::default();
+        let mut said = Vec::new();
+        for seconds in 0..=660 {
+            said.extend(outages.failed("gpu", Phase::Run, "a").map(|text| (seconds, text)));
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(said.iter().map(|(seconds, _)| *seconds).collect::<Vec<i32>>(), [5, 305, 605]);
+        assert_eq!(said[2].1, "partition gpu: no answer for 10m5s, its cases wait: a");
     }
 
     #[tokio::test(start_paused = true)]

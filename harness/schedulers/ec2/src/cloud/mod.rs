@@ -256,6 +256,9 @@ pub(crate) enum CloudError {
     /// None were found, or they have ended. A sentence that says what to do.
     #[error("{0}")]
     NoCredentials(String),
+    /// Amazon has taken some before: to get others fails now, and may work later.
+    #[error("{0}")]
+    CredentialsLost(String),
     /// No region that is known, and its endpoints have no address: nothing of it can be there.
     #[error("AWS has no region `{0}`")]
     NoRegion(String),
@@ -271,7 +274,11 @@ impl CloudError {
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Self::Refused { code, .. } => Some(code),
-            Self::Unreached { .. } | Self::Unread { .. } | Self::NoCredentials(_) | Self::NoRegion(_) => None,
+            Self::Unreached { .. }
+            | Self::Unread { .. }
+            | Self::NoCredentials(_)
+            | Self::CredentialsLost(_)
+            | Self::NoRegion(_) => None,
         }
     }
 }

@@ -303,7 +303,11 @@ impl Attempt<'_> {
                     sleep(Duration::from_secs(1 << lost)).await;
                     lost += 1;
                 }
-                Err(error) => return Err(failure::of_launch(error, "launch instances")),
+                Err(error) => {
+                    let was_sent = lost > 0 || !matches!(error, CloudError::NoCredentials(_) | CloudError::CredentialsLost(_));
+                    self.asked(if was_sent { Asked::Doubtful } else { before });
+                    return Err(failure::of_launch(error, "launch instances"));
+                }
             }
         }
     }

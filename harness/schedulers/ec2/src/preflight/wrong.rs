@@ -80,7 +80,10 @@ impl List {
             CloudError::Refused { service, action, .. } if is_forbidden(error) => {
                 self.0.push(Wrong::Right(action::right(service, action)));
             }
-            CloudError::Refused { .. } | CloudError::Unreached { .. } | CloudError::Unread { .. } => {
+            CloudError::Refused { .. }
+            | CloudError::Unreached { .. }
+            | CloudError::Unread { .. }
+            | CloudError::CredentialsLost(_) => {
                 tracing::debug!(%error, "a preflight leaves this to the launch");
             }
         }

@@ -329,3 +329,22 @@ async fn what_a_refused_launch_has_put_in_the_bucket_is_removed() {
     assert!(world.ec2.cleanup(&planned, Disposition::Stop).await.unwrap().is_gone);
     assert_eq!(world.there(), [0; 5]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_removed_when_s3_works_again_within_a_minute() {
+    for (action, code, status, times, left) in [
+        (action::DELETE_OBJECTS, "InternalError", 500, 4, 0),
+        (action::LIST_OBJECTS, "SlowDown", 503, 4, 0),
+        (action::DELETE_OBJECTS, "InternalError", 500, 50, 1),
+        (action::DELETE_OBJECTS, "AccessDenied", 403, 1, 1),
+    ] {
+        let world = World::new();
+        let job = world.launched(&job()).await;
+        world.set(&job, "terminated", BY_ITSELF);
+        world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
+        world.put(&job, "0/log.000", b"x");
+        (0..times).for_each(|_| world.fake.refuse(refused(action, code, "no", status)));
+        let cleaned = world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+        assert_eq!((cleaned.items.len(), cleaned.is_gone), (left, left == 0), "{action} {code} {times}: {cleaned:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{World, job, job_of, lost, numbered};
 use crate::{
-    cloud::{action, fake::refused},
+    cloud::{CloudError, action, fake::refused},
     plan::{
         Handle,
         testing::{site, workload},
@@ -180,6 +180,18 @@ async fn what_s3_refuses_is_not_written_and_what_it_fails_to_do_may_be() {
         world.ec2.cleanup(&job(), Disposition::Delete).await.unwrap();
         assert_eq!(world.there(), [0; 5], "{what}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_launch_that_was_not_sent_is_tried_again_and_not_looked_for() {
+    let (world, job) = (World::new(), job());
+    let lost = CloudError::CredentialsLost("connection timed out".to_owned());
+    world.fake.state().refusals.push((action::RUN_INSTANCES, lost));
+    assert_eq!(world.ec2.launch(&job).await.unwrap_err().class, Class::Outage);
+    let started = Instant::now();
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    world.launched(&job).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,13 @@ use reqsign_core::{
     CommandExecute, CommandOutput, Context, Env, Error, FileRead, HttpSend, ProvideCredential, ProvideCredentialDyn, Result,
     SigningCredential,
 };
-use std::{collections::HashMap, fmt, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 use tokio::{sync::Mutex, time::timeout};
 
 /// The longest that looking for credentials may take: a program may ask for them over the network.
@@ -29,6 +35,8 @@ pub(super) struct Credentials {
     context: Context,
     providers: Vec<(&'static str, Provider)>,
     found: Mutex<Option<Credential>>,
+    /// Amazon has taken some.
+    have_worked: AtomicBool,
 }
 
 impl Credentials {
@@ -50,7 +58,7 @@ impl Credentials {
             ("the container", Box::new(ECSCredentialProvider::default())),
             ("the instance", Box::new(IMDSv2CredentialProvider::default())),
         ];
-        Self { context, providers, found: Mutex::new(None) }
+        Self { context, providers, found: Mutex::new(None), have_worked: AtomicBool::new(false) }
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -62,11 +70,22 @@ impl Credentials {
         if let Some(credential) = found.as_ref().filter(|credential| credential.is_valid()) {
             return Ok(credential.clone());
         }
-        let credential = timeout(LIMIT, self.look()).await.unwrap_or_else(|_| {
-            Err(CloudError::NoCredentials(format!("looking for AWS credentials took longer than {} s", LIMIT.as_secs())))
-        })?;
+        let credential = timeout(LIMIT, self.look())
+            .await
+            .unwrap_or_else(|_| Err(format!("looking for AWS credentials took longer than {} s", LIMIT.as_secs())));
+        let credential = credential.map_err(|why| self.none(why))?;
         *found = Some(credential.clone());
         Ok(credential)
+    }
+
+    /// Amazon has taken those that were found.
+    pub(super) fn work(&self) {
+        self.have_worked.store(true, Ordering::Relaxed);
+    }
+
+    /// Why there are none now.
+    pub(super) fn none(&self, why: String) -> CloudError {
+        if self.have_worked.load(Ordering::Relaxed) { CloudError::CredentialsLost(why) } else { CloudError::NoCredentials(why) }
     }
 
     /// What Amazon refuses is not used again.
@@ -77,7 +96,7 @@ impl Credentials {
         }
     }
 
-    async fn look(&self) -> std::result::Result<Credential, CloudError> {
+    async fn look(&self) -> std::result::Result<Credential, String> {
         let mut why = Vec::new();
         for (place, provider) in &self.providers {
             match provider.provide_credential_dyn(&self.context).await {
@@ -88,9 +107,7 @@ impl Credentials {
             }
         }
         let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join("; ")) };
-        Err(CloudError::NoCredentials(format!(
-            "no AWS credentials found in the environment, the profile or the instance role{why}"
-        )))
+        Err(format!("no AWS credentials found in the environment, the profile or the instance role{why}"))
     }
 }
 

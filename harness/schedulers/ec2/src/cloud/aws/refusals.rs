@@ -109,7 +109,11 @@ pub(super) fn pause(error: &CloudError, tries: u32) -> Option<Duration> {
         CloudError::Unreached { .. } => Duration::from_millis(200),
         CloudError::Refused { .. } if error.kind() == Kind::Throttled => Duration::from_secs(1),
         CloudError::Refused { status, .. } if *status >= 500 || *status == 429 => Duration::from_millis(200),
-        CloudError::Refused { .. } | CloudError::Unread { .. } | CloudError::NoCredentials(_) | CloudError::NoRegion(_) => {
+        CloudError::Refused { .. }
+        | CloudError::Unread { .. }
+        | CloudError::NoCredentials(_)
+        | CloudError::CredentialsLost(_)
+        | CloudError::NoRegion(_) => {
             return None;
         }
     };

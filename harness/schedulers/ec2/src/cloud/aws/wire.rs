@@ -141,14 +141,17 @@ impl Wire {
             tries += 1;
             let credential = self.credentials.get().await?;
             let error = match self.once(&ask, &credential, is_fine).await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    self.credentials.work();
+                    return Ok(answer);
+                }
                 Err(error) => error,
             };
             if is_ended(&error) {
                 // Nothing has happened: what was refused was who asks.
                 self.credentials.forget(&credential).await;
                 if is_renewed {
-                    return Err(CloudError::ended(&error));
+                    return Err(self.credentials.none(ended(&error)));
                 }
                 is_renewed = true;
                 continue;
@@ -227,12 +230,10 @@ impl Ask {
     }
 }
 
-impl CloudError {
-    fn ended(refusal: &Self) -> Self {
-        Self::NoCredentials(format!(
-            "the AWS credentials have ended: renew them, for example with `aws sso login` or new variables in the environment ({refusal})"
-        ))
-    }
+fn ended(refusal: &CloudError) -> String {
+    format!(
+        "the AWS credentials have ended: renew them, for example with `aws sso login` or new variables in the environment ({refusal})"
+    )
 }
 
 /// With one, it may be the proxy that has no address.

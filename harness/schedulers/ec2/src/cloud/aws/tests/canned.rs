@@ -105,6 +105,16 @@ async fn credentials_that_have_ended_are_looked_for_again_once() {
 }
 
 #[tokio::test]
+async fn credentials_that_have_worked_may_work_again() {
+    let server = Server::start(vec![answer(200, "", NONE), refusal(400, "ExpiredToken")]).await;
+    let client = client(&server.address, &KEYS);
+    client.instances(&[]).await.unwrap();
+    let error = client.run_instances(&json!({ "ClientToken": "a" })).await.unwrap_err();
+    assert!(matches!(error, CloudError::CredentialsLost(_)), "{error:?}");
+    assert_eq!(crate::failure::of_launch(error, "launch").class, muster_core::error::Class::Outage);
+}
+
+#[tokio::test]
 async fn a_wrong_clock_is_said_with_the_difference() {
     let date = "date: Wed, 25 Nov 2020 12:00:00 GMT\r\n";
     let skewed = "<Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>";

@@ -5,6 +5,7 @@ use super::{
     canned::{Server, answer},
     environment,
 };
+use crate::cloud::CloudError;
 use std::{fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 
@@ -61,6 +62,24 @@ async fn credentials_are_found_where_the_tools_of_amazon_find_them() {
     let metadata = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", &*instance.address)];
     assert_eq!(found(&metadata).await, format!("c s-c until {END}"));
     assert!(instance.asked()[0].starts_with("PUT /latest/api/token "), "{}", instance.asked()[0]);
+}
+
+#[tokio::test]
+async fn a_program_that_fails_once_has_lost_nothing_for_good() {
+    let home = home();
+    let variables = [("HOME", home.path().to_str().unwrap()), ("AWS_EC2_METADATA_DISABLED", "true"), ("AWS_PROFILE", "asks")];
+    let credentials = Credentials::new(Http::new().unwrap(), environment(&variables));
+    let (program, away) = (home.path().join("process"), home.path().join("away"));
+    fs::rename(&program, &away).unwrap();
+    assert!(matches!(credentials.get().await, Err(CloudError::NoCredentials(_))), "none have worked");
+    fs::rename(&away, &program).unwrap();
+    let found = credentials.get().await.unwrap();
+    credentials.work();
+    credentials.forget(&found).await;
+    fs::rename(&program, &away).unwrap();
+    assert!(matches!(credentials.get().await, Err(CloudError::CredentialsLost(_))));
+    fs::rename(&away, &program).unwrap();
+    credentials.get().await.unwrap();
 }
 
 #[tokio::test]
