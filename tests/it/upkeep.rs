@@ -86,12 +86,12 @@ fn what_is_stored_is_rebuilt_renamed_annotated_copied_and_removed() {
     assert_eq!(rows(&sandbox, figures), ["rate %n=1 1.0"]);
     let annotate =
         ["annotate", "rate", "--kind", "maintenance", "--from", "2026-11-17", "--until", "2026-11-18", "--reason", "cooling"];
-    insta::assert_snapshot!(done(&sandbox, &annotate), @"annotation 1: maintenance for the nights of 2026-11-17 to 2026-11-18");
+    insta::assert_snapshot!(done(&sandbox, &annotate), @"annotation 1: maintenance for the nights of 2026-11-17 to 2026-11-18: rate");
     let said = done(&sandbox, &["annotate", "--list"]);
     assert!(said.contains("1  maintenance  2026-11-17 to 2026-11-18  rate ") && said.contains(" cooling\n"), "{said}");
     let aliases = done(&sandbox, &["alias", "--list"]);
     assert!(aliases.lines().last().is_some_and(|line| line.starts_with("speed       rate ")), "{aliases}");
-    insta::assert_snapshot!(done(&sandbox, &["annotate", "--remove", "1"]), @"annotation 1 is taken back: maintenance for the nights of 2026-11-17 to 2026-11-18");
+    insta::assert_snapshot!(done(&sandbox, &["annotate", "--remove", "1"]), @"annotation 1 is taken back: maintenance for the nights of 2026-11-17 to 2026-11-18: rate");
     insta::assert_snapshot!(done(&sandbox, &["annotate", "--list"]), @"No annotation is stored");
     insta::assert_snapshot!(done(&sandbox, &["alias", "--remove", "speed"]), @"`speed` is no longer `rate`: each has its own history");
     assert_eq!(rows(&sandbox, figures), ["speed %n=1 1.0"]);

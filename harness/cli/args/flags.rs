@@ -138,6 +138,11 @@ pub struct Files {
 }
 
 impl Files {
+    /// The system that --system chooses in stored results.
+    pub fn typed_system(&self) -> Option<&str> {
+        self.system.as_deref().filter(|_| self.is_system_typed)
+    }
+
     /// Without any flag.
     pub fn of(schedulers: &Schedulers) -> Self {
         Self {

@@ -1,11 +1,11 @@
 //! The method on worlds with a known truth, in a few seconds: fewer worlds than its figures need. `tests/bench/night.sh` measures those.
 //! Longer than other files: the worlds and what is found in them stand together.
 
-use muster_core::rules::perf::Direction;
+use muster_core::{query::figures::Basis, rules::perf::Direction};
 use muster_judge::{
     night::{
-        Annotation, AnnotationKind, Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, SegmentKey, Settings,
-        System, Value, Word, explain, judge, judge_with, replay,
+        Annotation, AnnotationKind, Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, Settings, System,
+        Value, Word, explain, judge, judge_with, replay,
     },
     sample::{Noise, Random, Spread, World, WorldSpec},
     trial,
@@ -175,6 +175,29 @@ fn a_metric_that_comes_back_has_recovered_and_keeps_its_old_baseline() {
 }
 
 #[test]
+fn a_metric_that_came_back_has_recovered_though_the_night_that_found_it_saw_part_of_its_level() {
+    let mut random = Random::new(12);
+    // Two nights before it comes back it is a little better, so that the new level seems to begin with them.
+    let level = |night: i32| match night {
+        50..73 => 900.0,
+        73..75 => 915.0,
+        _ => 1000.0,
+    };
+    let values: Vec<_> = (0..90).map(|night| (night, level(night) * (1.0 + 0.003 * random.normal()))).collect();
+    let mut system = System { metrics: vec![metric(1, values)], ..System::default() };
+    let nights = replay(&mut system, (40..90).map(Night), &Settings::default());
+    let told: Vec<_> = nights.iter().filter(|night| night.verdicts[0].is_new).map(|night| night.verdicts[0].word).collect();
+    assert_eq!(told, [Word::Regressed, Word::Improved, Word::Recovered]);
+    let found = nights.iter().find(|night| night.verdicts[0].word == Word::Recovered).unwrap();
+    assert_eq!(found.verdicts[0].change().map(|change| change.since), Some(Night(50)), "the regression is over");
+    let last = &nights.last().unwrap().verdicts[0];
+    let is_over =
+        |change: &Change| matches!(change.state, ChangeState::Recovered { since, .. } if since == last.changes[1].since);
+    assert!(last.changes.len() == 2 && last.changes.iter().all(is_over), "{:?}", last.changes);
+    assert_eq!((last.word, last.nights), (Word::Steady, 67), "all but the nights between");
+}
+
+#[test]
 fn a_slow_decline_is_a_drift() {
     let mut random = Random::new(6);
     let values: Vec<_> = (0..110)
@@ -187,7 +210,7 @@ fn a_slow_decline_is_a_drift() {
     assert!(words[..20].iter().all(|word| *word == Word::Steady), "{words:?}");
 }
 
-/// A change of a tenth at night 50 that is slowly undone.
+/// A change of a tenth at night 50 most of which is undone three nights later.
 fn fading(direction: Option<Direction>) -> Vec<NightVerdicts> {
     let mut random = Random::new(8);
     let level = |night: i32| match night {
@@ -365,7 +388,7 @@ fn some_metrics_are_shown_and_all_were_judged() {
 #[test]
 fn another_check_is_a_new_baseline_and_no_change() {
     let mut system = moved();
-    let key = |check: &str| SegmentKey { check: check.into(), ..SegmentKey::default() };
+    let key = |check: &str| Basis { check_hash: check.into(), ..Basis::default() };
     for metric in &mut system.metrics {
         metric.segments = vec![key("a"), key("b")];
         for value in metric.values.iter_mut().filter(|value| value.night >= Night(50)) {
@@ -508,7 +531,7 @@ fn who_accepts_a_level_accepts_what_led_to_it() {
 #[test]
 fn a_regression_of_what_is_measured_in_another_way_now_is_over() {
     let mut system = stairs(&[(0, 1000.0), (45, 900.0), (60, 1000.0)]);
-    let key = |check: &str| SegmentKey { check: check.into(), ..SegmentKey::default() };
+    let key = |check: &str| Basis { check_hash: check.into(), ..Basis::default() };
     system.metrics[0].segments = vec![key("a"), key("b")];
     for value in system.metrics[0].values.iter_mut().filter(|value| value.night >= Night(60)) {
         value.segment = 1;

@@ -69,6 +69,21 @@ impl Aliases {
         name
     }
 
+    /// The names that a case of this name has or had: of each, it is the last.
+    pub(crate) fn earlier(&self, name: &str) -> Vec<String> {
+        let canonical = self.canonical(name);
+        let mut names = vec![canonical.clone()];
+        let mut next = 0;
+        while next < names.len() {
+            for (old, new) in &self.0 {
+                let earlier = renamed(&names[next], new, old).filter(|earlier| !names.contains(earlier));
+                names.extend(earlier.filter(|earlier| self.canonical(earlier) == canonical));
+            }
+            next += 1;
+        }
+        names
+    }
+
     /// The alias of a name.
     pub(crate) fn new_name(&self, old: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == old).map(|(_, new)| new.as_str())
@@ -140,6 +155,44 @@ mod tests {
 
     fn aliases(pairs: &[(&str, &str)]) -> Aliases {
         Aliases::of(pairs.iter().map(|(old, new)| ((*old).to_owned(), (*new).to_owned())).collect())
+    }
+
+    #[test]
+    fn the_names_that_a_case_had_lead_to_the_one_that_it_has() {
+        let aliases = aliases(&[
+            ("triad", "stream"),
+            ("stream %size", "stream %bytes"),
+            ("old", "triad"),
+            ("copy %n=1", "copy_once"),
+            ("reused", "stream"),
+            ("stream", "bandwidth"),
+        ]);
+        let rows: [(&str, &[&str]); 4] = [
+            (
+                "triad %size=2G",
+                &[
+                    "bandwidth %bytes=2G",
+                    "stream %bytes=2G",
+                    "triad %bytes=2G",
+                    "stream %size=2G",
+                    "reused %bytes=2G",
+                    "old %bytes=2G",
+                    "triad %size=2G",
+                    "reused %size=2G",
+                    "old %size=2G",
+                ],
+            ),
+            ("copy %n=1", &["copy_once", "copy %n=1"]),
+            ("copy_once", &["copy_once", "copy %n=1"]),
+            ("copy %n=2", &["copy %n=2"]),
+        ];
+        for (name, mut expected) in rows.map(|(name, names)| (name, names.to_vec())) {
+            let mut names = aliases.earlier(name);
+            assert_eq!(names[0], aliases.canonical(name), "the first is the last");
+            names.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(names, expected, "{name}");
+        }
     }
 
     #[test]

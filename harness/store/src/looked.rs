@@ -1,7 +1,8 @@
 //! A system as a night looks at it: which values of a metric are needed, which are known, and what the next night is given.
 
 use crate::series::{Packed, Series, TOGETHER};
-use muster_judge::night::{Annotation, AnnotationKind, LOOKED_AT, Metric, Night, SegmentKey, System, Value};
+use muster_core::query::figures::Basis;
+use muster_judge::night::{Annotation, AnnotationKind, LOOKED_AT, Metric, Night, System, Value};
 use std::collections::HashMap;
 
 /// So many nights have the values that a night looks at, of a metric that is measured in most nights.
@@ -28,7 +29,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// Adds a value of a basis to the metric.
-    pub(crate) fn add(&mut self, metric: &mut Metric, keys: &HashMap<i64, SegmentKey>, (night, value, basis): (Night, f64, i64)) {
+    pub(crate) fn add(&mut self, metric: &mut Metric, keys: &HashMap<i64, Basis>, (night, value, basis): (Night, f64, i64)) {
         let segment = self.bases.iter().position(|known| *known == basis).unwrap_or_else(|| {
             self.bases.push(basis);
             metric.segments.push(keys.get(&basis).cloned().unwrap_or_default());
@@ -112,7 +113,7 @@ fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Nigh
 pub(crate) fn unpack(
     mut packed: HashMap<i64, Series>,
     (metrics, known): (&mut [Metric], &mut [Known]),
-    keys: &HashMap<i64, SegmentKey>,
+    keys: &HashMap<i64, Basis>,
 ) -> Vec<i64> {
     let mut others = Vec::new();
     for (metric, known) in metrics.iter_mut().zip(known) {

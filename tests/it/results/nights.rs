@@ -27,6 +27,22 @@ fn example_data_is_never_written_over_a_file_or_without_its_truth() {
     );
 }
 
+#[test]
+fn example_data_goes_to_no_server_and_its_password_is_not_shown() {
+    let sandbox = Sandbox::new();
+    let said = |args: &[&str]| {
+        let ended = sandbox.muster(&[&["results"], args].concat());
+        assert_ne!(ended.code, Some(0), "{args:?}\n{}{}", ended.stdout, ended.stderr);
+        assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
+        ended.stderr
+    };
+    let server = "postgres://ada:secret@127.0.0.1:9/results";
+    assert!(said(&["demo", server]).contains("postgres://ada:***@127.0.0.1:9/results is no file"));
+    assert!(said(&["demo", ":memory:"]).contains(":memory: is no name of a file"));
+    assert!(said(&["import", server]).contains("postgres://ada:***@127.0.0.1:9/results cannot be read"));
+    assert!(!sandbox.path(":memory:").exists() && !sandbox.path("postgres:").exists(), "nothing is written");
+}
+
 /// The systems of `muster night --format json` with these arguments.
 fn night(sandbox: &Sandbox, database: &str, args: &[&str]) -> Vec<Value> {
     let ended = sandbox.muster(&[&["night", "--format", "json", "--db", database], args].concat());

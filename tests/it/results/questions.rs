@@ -291,6 +291,31 @@ fn filters_see_the_names_after_aliases() {
 }
 
 #[test]
+fn references_of_what_was_renamed_are_those_of_its_new_name() {
+    let sandbox = forty_nights();
+    asked(&sandbox, &["alias", "triad %size", "triad %bytes"], 0);
+    let suggested = asked(&sandbox, &["suggest-references", "triad", "--period", "2026-10-01..2026-11-24"], 0);
+    assert!(suggested.contains("bytes: \"1G\"") && !suggested.contains("%bytes"), "{suggested}");
+}
+
+#[test]
+fn only_a_system_that_is_typed_chooses_what_is_annotated_and_judged() {
+    let sandbox = forty_nights();
+    let ended = |args: &[&str]| {
+        let mut command = sandbox.command(&[args, &["--db", "r.db"]].concat());
+        sandbox.ended(&command.env("MUSTER_SYSTEM", "nowhere").output().expect("muster"))
+    };
+    let night = ended(&["night"]);
+    assert_eq!(night.code, Some(0), "{}", night.stderr);
+    let annotate = ["results", "annotate", "--kind", "note", "--from", "2026-11-17", "--reason", "x"];
+    let all = ended(&annotate);
+    assert!(all.stdout.ends_with(": note for the night of 2026-11-17: all systems\n"), "{}{}", all.stdout, all.stderr);
+    let one = ended(&[&annotate[..], &["--system", "eidf:gpu"]].concat());
+    let place = ": note for the night of 2026-11-17: system eidf, partition gpu\n";
+    assert!(one.stdout.ends_with(place), "{}{}", one.stdout, one.stderr);
+}
+
+#[test]
 fn what_names_nothing_is_answered_with_the_nearest() {
     let sandbox = forty_nights();
     let last = |args: &[&str]| asked(&sandbox, args, 2).lines().next_back().unwrap_or_default().to_owned();
@@ -311,7 +336,11 @@ fn what_names_nothing_is_answered_with_the_nearest() {
 fn an_annotation_that_touches_no_change_says_so() {
     let sandbox = forty_nights();
     let said = |args: &[&str]| asked(&sandbox, &[&["annotate", "triad", "--reason", "x"], args].concat(), 0);
-    assert!(said(&["--kind", "accept", "--from", "2026-11-17"]).contains("note: it touches no change that was found so far"));
+    // As long as nobody has judged these nights, a change may be found in them.
+    assert!(!said(&["--kind", "accept", "--from", "2026-10-25"]).contains("note:"));
+    let judged = sandbox.muster(&["night", "--db", "r.db"]);
+    assert_eq!(judged.code, Some(0), "{}", judged.stderr);
+    assert!(said(&["--kind", "accept", "--from", "2026-10-25"]).contains("note: it touches no change that was found so far"));
     assert!(said(&["--kind", "known", "--from", "2001-01-01"]).contains("alone, and that is over: --until says"));
     asked(&sandbox, &["demo", "year.db", "--systems", "1", "--nights", "150"], 0);
     let ended = sandbox.muster(&["night", "--format", "json", "--db", "year.db"]);

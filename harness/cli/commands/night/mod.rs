@@ -77,7 +77,7 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let settings = SiteSettings::read(cli, terminal)?;
     let (judged, facts) = runtime::build()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
-        let systems = chosen::systems(&reader, cli.files.system.as_deref(), None).await?;
+        let systems = chosen::systems(&reader, cli.files.typed_system(), None).await?;
         let mut judged = Vec::new();
         for chosen in systems {
             judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
@@ -110,7 +110,7 @@ fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<
     runtime::build()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
         let mut judged = Vec::new();
-        for chosen in chosen::systems(&reader, cli.files.system.as_deref(), night).await? {
+        for chosen in chosen::systems(&reader, cli.files.typed_system(), night).await? {
             judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
         }
         Ok(judged)

@@ -32,7 +32,7 @@ impl Metric {
     }
 }
 
-/// What two figures have in common if they may be compared. Empty: not known.
+/// What two figures have in common if they may be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Basis {
     pub unit: String,
@@ -41,10 +41,20 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Whether figures of both may be compared, as far as that is known: older versions and ReFrame have written no digests.
+    /// Which part keeps figures of both from being compared. A digest may be unknown (''): older versions and ReFrame have written
+    /// none. A unit never is: '' is a number without one.
+    pub fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differ = |one: &str, other: &str| one != other && !one.is_empty() && !other.is_empty();
+        let parts = [
+            (self.unit != other.unit, "the unit"),
+            (differ(&self.check_hash, &other.check_hash), "the check"),
+            (differ(&self.manifest_hash, &other.manifest_hash), "the manifest"),
+        ];
+        parts.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    }
+
     pub fn agrees_with(&self, other: &Self) -> bool {
-        let agree = |one: &str, other: &str| one == other || one.is_empty() || other.is_empty();
-        self.unit == other.unit && agree(&self.check_hash, &other.check_hash) && agree(&self.manifest_hash, &other.manifest_hash)
+        self.difference(other).is_none()
     }
 }
 

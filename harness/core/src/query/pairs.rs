@@ -97,8 +97,13 @@ fn one(metric: &Metric, sides: &[Vec<(&Series, &FigureSet)>; 2], per: SampleUnit
             manifests.extend(Some(basis.manifest_hash.as_str()).filter(|hash| !hash.is_empty()));
         }
     }
-    // The unit of the new side, or of what there is.
-    let unit = units.last().copied().unwrap_or_default();
+    let unit_of = |side: &[(&Series, &FigureSet)]| {
+        let (series, set) = side.last()?;
+        Some(set.bases.get(series.runs.last()?.basis)?.unit.clone())
+    };
+    // The last one of the new side, or of what there is.
+    let unit = unit_of(&sides[1]).or_else(|| unit_of(&sides[0])).unwrap_or_default();
+    let unit = unit.as_str();
     let factor = |from: &str| if from == unit { Some(1.0) } else { unit::factor(from, unit) };
     if let Some(other) = units.iter().find(|other| factor(other).is_none()) {
         return Err(PairError::MixedUnits { metric: Box::new(shown), one: (*other).to_owned(), other: unit.to_owned() });
@@ -212,6 +217,12 @@ mod tests {
         let new = set(&[("s", "a", &[(2, 9000.0)])], "MB/s", "y");
         let pairs = pair(&old, &new, SampleUnit::Run).expect("pairs");
         assert_eq!((pairs[0].old.as_slice(), pairs[0].unit.as_str(), pairs[0].is_redefined), (&[10_000.0][..], "MB/s", true));
+        // Of an old side with both units, too, it is that of the new one.
+        let mut both = set(&[("s", "a", &[(0, 9000.0), (1, 10.0)])], "MB/s", "x");
+        both.bases.push(Basis { unit: "GB/s".into(), ..both.bases[0].clone() });
+        both.series.get_mut(&0).expect("a series").runs[1].basis = 1;
+        let pairs = pair(&both, &new, SampleUnit::Run).expect("pairs");
+        assert_eq!((pairs[0].old.as_slice(), pairs[0].unit.as_str()), (&[9000.0, 10_000.0][..], "MB/s"));
         let error = pair(&old, &set(&[("s", "a", &[(2, 9.0)])], "s", "x"), SampleUnit::Run).expect_err("a mixture");
         insta::assert_snapshot!(error.to_string());
     }

@@ -213,6 +213,22 @@ impl Change {
         Turn::of(direction, self.before, level) != self.turn
     }
 
+    /// Says its turn in the words of what the variable says now: its direction may be younger than the change.
+    pub(super) fn turn_by(&mut self, direction: Option<Direction>) {
+        self.turn = match (self.turn, direction) {
+            (Turn::Lower, Some(_)) => Turn::of(direction, 1.0, 0.0),
+            (Turn::Higher, Some(_)) => Turn::of(direction, 0.0, 1.0),
+            // Which direction it had is not known: its levels are.
+            (Turn::Worse | Turn::Better, None) => Turn::of(direction, self.before, self.after),
+            (turn, _) => turn,
+        };
+    }
+
+    /// Whether it is open, and a later change has led back to the level before it.
+    pub(super) fn is_back_with(&self, later: &Self, min_effect: f64) -> bool {
+        self.is_open() && relative_change(self.before, later.after).abs() < min_effect && self.turn != later.turn
+    }
+
     fn is_since_one_of(&self, annotation: &Annotation) -> bool {
         annotation.from <= self.since_interval.1 && annotation.until.is_none_or(|until| self.since_interval.0 <= until)
     }
@@ -291,7 +307,31 @@ pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segmen
             has_recovered = true;
         }
     }
-    has_recovered
+    let has_returned = close_returned(changes, segments, min_effect, night);
+    has_recovered || has_returned
+}
+
+/// Closes an open change whose old level a later one has led back to, with the later one and those between. The night that found the
+/// later one may have seen only part of its level.
+fn close_returned(changes: &mut [Change], segments: &[Segment], min_effect: f64, night: Night) -> bool {
+    let is_settled = |change: &Change| {
+        let of = segments.iter().find(|segment| segment.began == Began::With(change.id));
+        of.is_some_and(|segment| segment.values.len() >= BACK)
+    };
+    let mut has_returned = false;
+    for place in 1..changes.len() {
+        let later = &changes[place];
+        if !later.is_open() || !is_settled(later) {
+            continue;
+        }
+        let since = later.since;
+        let Some(first) = changes[..place].iter().position(|earlier| earlier.is_back_with(later, min_effect)) else { continue };
+        for change in changes[first..=place].iter_mut().filter(|change| change.is_open()) {
+            change.state = ChangeState::Recovered { since, found: night };
+        }
+        has_returned = true;
+    }
+    has_returned
 }
 
 /// The place from which on the values since a change are at the old level again.
@@ -348,6 +388,26 @@ pub(super) mod tests {
         assert_eq!(of(Some(Direction::Higher)), [Turn::Worse, Turn::Better]);
         assert_eq!(of(Some(Direction::Lower)), [Turn::Better, Turn::Worse]);
         assert_eq!(of(None), [Turn::Lower, Turn::Higher]);
+    }
+
+    #[test]
+    fn a_change_is_worse_or_better_as_soon_as_its_variable_has_a_direction() {
+        use Direction::{Higher, Lower};
+        let rows = [
+            (Turn::Lower, Some(Higher), Turn::Worse),
+            (Turn::Lower, Some(Lower), Turn::Better),
+            (Turn::Higher, Some(Higher), Turn::Better),
+            (Turn::Higher, Some(Lower), Turn::Worse),
+            (Turn::Worse, None, Turn::Lower),
+            (Turn::Lower, None, Turn::Lower),
+            // The levels have passed each other since: it is gone, and not another one.
+            (Turn::Better, Some(Higher), Turn::Better),
+        ];
+        for (turn, direction, expected) in rows {
+            let mut change = Change { turn, ..change(Night(1)) };
+            change.turn_by(direction);
+            assert_eq!(change.turn, expected, "{turn:?} {direction:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! What is judged: the metrics of a system with their values by night, what people have said of them, and the settings.
 
 use crate::night::change::Change;
-use muster_core::rules::perf::{Direction, label};
+use muster_core::{
+    query::figures::Basis,
+    rules::perf::{Direction, label},
+};
 use muster_text::{
     time::{Date, Timestamp},
     words,
@@ -63,7 +66,7 @@ pub struct Metric {
     /// In any order. Of two in a night the median is judged.
     pub values: Vec<Value>,
     /// What the values were measured with: [`Value::segment`] is a place in this list.
-    pub segments: Vec<SegmentKey>,
+    pub segments: Vec<Basis>,
     /// Whether it was planned in the judged night.
     pub plan: Plan,
     /// What was opened in earlier nights, and not dropped since, by the night since when it holds.
@@ -104,16 +107,6 @@ pub struct Value {
     pub value: f64,
     /// Which of the segments of its metric.
     pub segment: u32,
-}
-
-/// What must not change between two values that are compared.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SegmentKey {
-    /// The hash of the check.
-    pub check: String,
-    /// The hash of its manifest.
-    pub manifest: String,
-    pub unit: String,
 }
 
 words! {

@@ -235,6 +235,9 @@ impl<'a> Followed<'a> {
         let value = value_of(metric, &annotations, night);
         let min_effect = metric.min_effect.unwrap_or(settings.min_effect);
         let mut changes = metric.changes.clone();
+        for change in &mut changes {
+            change.turn_by(metric.direction);
+        }
         take_over(&mut changes, &annotations, night);
         let mut all = segments(metric, &changes, &annotations, night);
         if follow(&mut changes, metric, &all, min_effect, night) {
@@ -295,12 +298,7 @@ impl<'a> Followed<'a> {
     fn open(&mut self, found_with: (f64, f64)) {
         let Some(evidence) = self.placed() else { return };
         let change = Change::opened(self.metric, &self.present, &evidence, self.night, found_with);
-        let is_back_from = |earlier: &Change| {
-            earlier.is_open()
-                && relative_change(earlier.before, change.after).abs() < self.min_effect
-                && earlier.turn != change.turn
-        };
-        if let Some(first) = self.changes.iter().position(is_back_from) {
+        if let Some(first) = self.changes.iter().position(|earlier| earlier.is_back_with(&change, self.min_effect)) {
             for earlier in self.changes[first..].iter_mut().filter(|earlier| earlier.is_open()) {
                 earlier.state = ChangeState::Recovered { since: change.since, found: self.night };
             }
@@ -408,7 +406,8 @@ impl<'a> Followed<'a> {
         let is_accepted =
             |change: &Change| matches!(change.state, ChangeState::Accepted { .. }) && change.since > self.night.before(FOLLOWED);
         let is_there = |change: &Change| change.is_open() && !change.is_gone(self.metric.direction, self.min_effect);
-        self.opened.or_else(|| last(&is_told)).or_else(|| last(&is_there)).or_else(|| last(&is_accepted))
+        // Of several that are over the first began at the level that is back.
+        self.opened.or_else(|| self.changes.iter().position(is_told)).or_else(|| last(&is_there)).or_else(|| last(&is_accepted))
     }
 
     fn word(&self, shown: Option<usize>, smallest_step: Option<f64>) -> Word {

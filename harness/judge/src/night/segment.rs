@@ -3,10 +3,11 @@
 use crate::{
     night::{
         change::{Change, ChangeId, ChangeState},
-        input::{Annotation, AnnotationKind, Metric, Night, SegmentKey, Value},
+        input::{Annotation, AnnotationKind, Metric, Night, Value},
     },
     stats::location::median_in_place,
 };
+use muster_core::query::figures::Basis;
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Bound,
@@ -36,7 +37,7 @@ pub enum Began {
 pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Annotation], night: Night) -> Vec<Segment> {
     let mut segments = vec![Segment::default()];
     let mut opened = changes.iter().filter(|change| change.state.is_level()).peekable();
-    let mut previous: Option<(u32, &SegmentKey)> = None;
+    let mut previous: Option<(u32, &Basis)> = None;
     for Value { night, value, segment } in ordered(&metric.values, night) {
         let is_excluded = !value.is_finite()
             || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
@@ -48,7 +49,7 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
         if previous.is_none_or(|(last, _)| last != segment)
             && let Some(key) = metric.segments.get(segment as usize)
         {
-            if let Some(what) = previous.and_then(|(_, previous)| difference(previous, key)) {
+            if let Some(what) = previous.and_then(|(_, previous)| previous.difference(key)) {
                 segments.push(Segment { began: Began::Anew(what), ..Segment::default() });
             }
             previous = Some((segment, key));
@@ -70,12 +71,6 @@ pub(super) fn value_of(metric: &Metric, annotations: &[&Annotation], night: Nigh
     let of_night: Vec<Value> = metric.values.iter().copied().filter(|value| value.night == night).collect();
     let value = ordered(&of_night, night).pop().filter(|value| value.value.is_finite())?;
     (!annotations.iter().any(is_left_out)).then_some(value.value)
-}
-
-/// What distinguishes two keys; what is not known ('') is no difference.
-fn difference(a: &SegmentKey, b: &SegmentKey) -> Option<&'static str> {
-    let parts = [(&a.unit, &b.unit, "the unit"), (&a.check, &b.check, "the check"), (&a.manifest, &b.manifest, "the manifest")];
-    parts.into_iter().find(|(a, b, _)| a != b && !a.is_empty() && !b.is_empty()).map(|(.., what)| what)
 }
 
 /// The values up to a night in order, one a night.
@@ -150,13 +145,13 @@ mod tests {
     use crate::night::change::tests::change;
 
     fn metric(values: &[(i32, f64, u32)]) -> Metric {
-        let key = |check: &str, unit: &str| SegmentKey { check: check.into(), unit: unit.into(), ..SegmentKey::default() };
+        let key = |check: &str, unit: &str| Basis { check_hash: check.into(), unit: unit.into(), ..Basis::default() };
         Metric {
             values: values
                 .iter()
                 .map(|(night, value, segment)| Value { night: Night(*night), value: *value, segment: *segment })
                 .collect(),
-            segments: vec![key("a", "GB/s"), key("b", "GB/s"), key("b", "MB/s")],
+            segments: vec![key("a", "GB/s"), key("b", "GB/s"), key("b", "MB/s"), key("", "MB/s"), key("b", "")],
             ..Metric::default()
         }
     }
@@ -178,6 +173,15 @@ mod tests {
         let expected =
             [(Began::First, vec![1.0]), (Began::Anew("the check"), vec![2.0, 3.0]), (Began::Anew("the unit"), vec![4.0])];
         assert_eq!(values(&segments(&metric, &[], &[], Night(9))), expected);
+    }
+
+    #[test]
+    fn a_digest_that_is_not_known_is_no_difference_and_a_unit_that_appears_is_one() {
+        let of = |metric: Metric| values(&segments(&metric, &[], &[], Night(9)));
+        assert_eq!(of(metric(&[(1, 1.0, 2), (2, 2.0, 3)])), [(Began::First, vec![1.0, 2.0])]);
+        let expected = [(Began::First, vec![1.0]), (Began::Anew("the unit"), vec![2.0])];
+        assert_eq!(of(metric(&[(1, 1.0, 4), (2, 2.0, 2)])), expected);
+        assert_eq!(of(metric(&[(1, 1.0, 2), (2, 2.0, 4)])), expected);
     }
 
     #[test]

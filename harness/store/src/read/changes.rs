@@ -11,7 +11,10 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    query::answers::{Mark, MarkKind},
+    query::{
+        answers::{Mark, MarkKind},
+        figures::Point,
+    },
     rules::perf::format_digits,
 };
 use muster_judge::{
@@ -76,9 +79,14 @@ impl Reader {
         self.all("changes", statement, change).await
     }
 
-    /// The changes of a metric, as marks of its history.
-    pub async fn change_marks(&self, metric: &KnownMetric) -> Result<Vec<Mark>, StoreError> {
-        Ok(self.all("changes", || query(OF_METRIC).bind(metric.id), change).await?.iter().map(mark).collect())
+    /// The changes of a metric, as marks of its history, in the units that these points of it had at that time.
+    pub async fn change_marks(&self, metric: &KnownMetric, points: &[Point]) -> Result<Vec<Mark>, StoreError> {
+        let changes = self.all("changes", || query(OF_METRIC).bind(metric.id), change).await?;
+        let unit = |since: Night| {
+            let measured = points.iter().find(|point| point.night >= since.0.into());
+            measured.map_or(metric.unit.as_str(), |point| point.basis.unit.as_str())
+        };
+        Ok(changes.iter().map(|change| mark(change, unit(change.since))).collect())
     }
 }
 
@@ -128,11 +136,14 @@ pub(crate) fn words_of(state: ChangeState) -> (&'static str, Option<Night>) {
     }
 }
 
-/// `regressed: 1912 -> 1815 (-5.1 %), recovered`
-fn mark(change: &Change) -> Mark {
+/// `regressed: 1912 -> 1815 GB/s (-5.1 %), recovered`
+fn mark(change: &Change, unit: &str) -> Mark {
     let word = change.word();
     let (before, after) = (format_digits(change.before, 4), format_digits(change.after, 4));
     let mut text = format!("{word}: {before} -> {after}");
+    if !unit.is_empty() {
+        let _ = write!(text, " {unit}");
+    }
     if let Some(effect) = change.effect {
         let _ = write!(text, " ({:+.1} %)", 100.0 * effect.estimate);
     }

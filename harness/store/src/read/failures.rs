@@ -3,7 +3,10 @@
 use super::selected::{IN_LIST, Selected, list};
 use crate::{
     Reader, StoreError,
-    read::decode::{self, Detail},
+    read::{
+        decode::{self, Detail},
+        nights::parameters,
+    },
     sql::{Row, query},
 };
 use muster_core::{
@@ -67,11 +70,14 @@ impl Reader {
         Ok(Failures { failures: failed.into_values().collect(), cases: names.len(), systems, sessions: of_sessions.len() })
     }
 
-    /// The results of a case in a range of nights, both ends included, the newest first.
+    /// The results of a case, by all names that it had, in a range of nights, both ends included, the newest first.
     pub async fn occurrences(&self, name: &CaseName, nights: (NightNumber, NightNumber)) -> Result<Vec<Occurrence>, StoreError> {
+        let names = self.new_names().await?.earlier(&name.display);
+        let text: Arc<str> = occurrences_text(names.len()).into();
         let statement = || {
-            let statement = query(OCCURRENCES).bind(name.display.clone()).bind(name.system.clone());
-            statement.bind(name.partition.clone()).bind(name.environ.clone()).bind(nights.0).bind(nights.1)
+            let statement = query(AssertSqlSafe(Arc::clone(&text))).bind(name.system.clone()).bind(name.partition.clone());
+            let statement = statement.bind(name.environ.clone()).bind(nights.0).bind(nights.1);
+            names.iter().fold(statement, |statement, name| statement.bind(name.clone()))
         };
         self.all("earlier nights", statement, occurrence).await
     }
@@ -128,11 +134,17 @@ pub(super) fn failures_text(sessions: &[Selected]) -> String {
     )
 }
 
-pub(super) const OCCURRENCES: &str = r#"SELECT s.night, a.outcome, a.reason, a.id, c.session, a.finished
+/// The results of a case that has so many names.
+pub(super) fn occurrences_text(names: usize) -> String {
+    format!(
+        r#"SELECT s.night, a.outcome, a.reason, a.id, c.session, a.finished
     FROM "case" c JOIN session s ON s.number = c.session JOIN attempt a ON a."case" = c.id
     AND a.number = (SELECT max(number) FROM attempt WHERE "case" = c.id) AND a.restored_from IS NULL
-    WHERE c.display = $1 AND c.system = $2 AND c.partition = $3 AND c.environ = $4 AND s.night BETWEEN $5 AND $6
-    AND a.outcome <> 'skip' AND a.outcome <> 'abort' ORDER BY s.night DESC, a.finished DESC, s.id DESC"#;
+    WHERE c.display IN ({}) AND c.system = $1 AND c.partition = $2 AND c.environ = $3 AND s.night BETWEEN $4 AND $5
+    AND a.outcome <> 'skip' AND a.outcome <> 'abort' ORDER BY s.night DESC, a.finished DESC, s.id DESC"#,
+        parameters(6, names)
+    )
+}
 
 /// What was known of the nodes of these attempts at a time.
 pub(super) fn node_facts_text(attempts: impl Iterator<Item = i64>) -> String {

@@ -101,8 +101,9 @@ impl Reader {
         Ok(known)
     }
 
-    /// The check and the parameters of the cases of these sessions, by name.
+    /// The check and the parameters of the cases of these sessions, by the names that they have in history.
     pub async fn parameters(&self, sessions: &[Selected]) -> Result<BTreeMap<String, Parameters>, StoreError> {
+        let names = self.new_names().await?;
         let mut all = BTreeMap::new();
         for part in sessions.chunks(IN_LIST) {
             let text: Arc<str> = format!(
@@ -113,9 +114,16 @@ impl Reader {
             let statement = || query(AssertSqlSafe(Arc::clone(&text)));
             let row = |row: &Row| {
                 let about: About = decode::json(row, "about")?;
-                Ok((row.try_get("display")?, (row.try_get("check_name")?, about.parameters)))
+                Ok((row.try_get::<String>("display")?, (row.try_get("check_name")?, about.parameters)))
             };
-            all.extend(self.all("parameters", statement, row).await?);
+            for (display, known) in self.all("parameters", statement, row).await? {
+                let name = names.canonical(&display);
+                if name == display {
+                    all.insert(name, known);
+                } else {
+                    all.entry(name).or_insert_with_key(|name| parts(name));
+                }
+            }
         }
         Ok(all)
     }
@@ -162,6 +170,14 @@ impl Reader {
         }
         Ok(bases)
     }
+}
+
+/// The check and the parameters that the name of a case says.
+fn parts(name: &str) -> Parameters {
+    let mut parts = name.split(" %");
+    let check = parts.next().unwrap_or_default().to_owned();
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    (check, parts.filter_map(|part| part.split_once('=').map(owned)).collect())
 }
 
 /// The runs of metrics between the nights `$1` and `$2`, each with what says whether it is meant.

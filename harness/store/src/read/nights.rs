@@ -8,11 +8,17 @@ use crate::{
     series::AllSeries,
     sql::{Row, Statement, query},
 };
-use muster_core::{case::check_of, query::causes};
-use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, SegmentKey, System};
+use muster_core::{
+    case::check_of,
+    query::{causes, figures::Basis},
+};
+use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, System};
 use muster_text::{decode::Words, time::Timestamp};
 use sqlx::AssertSqlSafe;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 /// The nights of a system that are stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +134,7 @@ impl Reader {
 
     /// Leaves each metric the values that are needed of it, and reads those that are missing: of metrics that are not measured in most
     /// nights, or whose changes began earlier.
-    async fn add_older(&self, looked: &mut Looked, keys: &HashMap<i64, SegmentKey>, first: Night) -> Result<(), StoreError> {
+    async fn add_older(&self, looked: &mut Looked, keys: &HashMap<i64, Basis>, first: Night) -> Result<(), StoreError> {
         let oldest = Night(i32::MIN);
         let latest = looked.known.iter().map(|known| known.since).max().unwrap_or(oldest);
         if latest == oldest || self.nights_between(&looked.system.name, oldest, latest.before(1)).await?.is_empty() {
@@ -197,7 +203,7 @@ impl Reader {
     async fn add_figures(
         &self,
         (metrics, known): (&mut [Metric], &mut [Known]),
-        keys: &HashMap<i64, SegmentKey>,
+        keys: &HashMap<i64, Basis>,
         statement: impl Fn() -> Statement,
         before: impl Fn(&Known) -> Night,
     ) -> Result<(), StoreError> {
@@ -232,20 +238,41 @@ impl Reader {
     /// The cases that were in quarantine in the last night, up to one, in which they ran: partition, environ, and name after aliases.
     async fn quarantined(&self, system: &str, at: Night) -> Result<HashSet<[String; 3]>, StoreError> {
         // Few attempts are in quarantine, and they have an index: the order of the join begins with them.
-        const QUARANTINED: &str = r#"SELECT DISTINCT c.partition, c.environ, c.display FROM attempt a
+        const QUARANTINED: &str = r#"SELECT DISTINCT c.partition, c.environ, c.display, s.night FROM attempt a
             CROSS JOIN "case" c CROSS JOIN session s WHERE c.id = a."case" AND s.number = c.session AND s.system = $1 AND s.night BETWEEN $3 AND $2 AND a.quarantine IS NOT NULL AND NOT EXISTS
             (SELECT 1 FROM session t JOIN "case" d ON d.session = t.number JOIN attempt b ON b."case" = d.id
             WHERE d.display = c.display AND d.system = c.system AND d.partition = c.partition AND d.environ = c.environ
             AND t.night > s.night AND t.night <= $2)"#;
         let first = i64::from(at.before(WINDOW).0);
         let statement = || query(QUARANTINED).bind(system.to_owned()).bind(i64::from(at.0)).bind(first);
-        let case = |row: &Row| Ok::<[String; 3], _>([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?]);
-        let cases = self.all("cases in quarantine", statement, case).await?;
-        if cases.is_empty() {
-            return Ok(HashSet::new());
+        let case = |row: &Row| Ok(([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?], row.try_get::<i64>(3)?));
+        let cases: Vec<([String; 3], i64)> = self.all("cases in quarantine", statement, case).await?;
+        let mut quarantined = HashSet::new();
+        let aliases = if cases.is_empty() { Aliases::default() } else { self.new_names().await? };
+        for ([partition, environ, name], night) in cases {
+            let names = aliases.earlier(&name);
+            let place = [system, &partition, &environ];
+            if names.len() == 1 || !self.ran_between(&names, place, (night + 1, i64::from(at.0))).await? {
+                quarantined.insert([partition, environ, aliases.canonical(&name)]);
+            }
         }
-        let aliases = self.new_names().await?;
-        Ok(cases.into_iter().map(|[partition, environ, name]| [partition, environ, aliases.canonical(&name)]).collect())
+        Ok(quarantined)
+    }
+
+    /// Whether a case ran under one of these names, on a system, partition and environment, in nights of a range.
+    async fn ran_between(&self, names: &[String], place: [&str; 3], nights: (i64, i64)) -> Result<bool, StoreError> {
+        let text: Arc<str> = format!(
+            r#"SELECT 1 FROM "case" c JOIN session s ON s.number = c.session JOIN attempt a ON a."case" = c.id
+            WHERE c.display IN ({}) AND c.system = $1 AND c.partition = $2 AND c.environ = $3 AND s.night BETWEEN $4 AND $5 LIMIT 1"#,
+            parameters(6, names.len())
+        )
+        .into();
+        let statement = || {
+            let statement =
+                place.iter().fold(query(AssertSqlSafe(Arc::clone(&text))), |statement, text| statement.bind((*text).to_owned()));
+            names.iter().fold(statement.bind(nights.0).bind(nights.1), |statement, name| statement.bind(name.clone()))
+        };
+        Ok(!self.all("later nights of a case", statement, |_| Ok(())).await?.is_empty())
     }
 
     pub(crate) async fn new_names(&self) -> Result<Aliases, StoreError> {
@@ -259,10 +286,11 @@ impl Reader {
         Ok(())
     }
 
-    async fn segment_keys(&self) -> Result<HashMap<i64, SegmentKey>, StoreError> {
+    async fn segment_keys(&self) -> Result<HashMap<i64, Basis>, StoreError> {
         let key = |row: &Row| {
-            let (unit, check, manifest) = (row.try_get("unit")?, row.try_get("check_hash")?, row.try_get("manifest_hash")?);
-            Ok((row.try_get("id")?, SegmentKey { unit, check, manifest }))
+            let (unit, check_hash, manifest_hash) =
+                (row.try_get("unit")?, row.try_get("check_hash")?, row.try_get("manifest_hash")?);
+            Ok((row.try_get("id")?, Basis { unit, check_hash, manifest_hash }))
         };
         let rows = self.all("units of figures", || query("SELECT id, unit, check_hash, manifest_hash FROM basis"), key).await?;
         Ok(rows.into_iter().collect())
@@ -278,6 +306,11 @@ impl Reader {
         self.rename(annotations.iter_mut().filter_map(|annotation| annotation.scope.check.as_mut())).await?;
         Ok(annotations)
     }
+}
+
+/// `$6, $7`: so many parameters from a first one on.
+pub(super) fn parameters(first: usize, count: usize) -> String {
+    (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The statement for the figures of these metrics between two nights.

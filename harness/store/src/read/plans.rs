@@ -24,7 +24,7 @@ async fn questions_find_their_rows_by_an_index() {
         figures::cases_text(&[], true, figures::Which::Passed).replace("()", "(1, 2)"),
         history::HISTORY.to_owned(),
         failures::failures_text(&[]).replace("()", "(1, 2)"),
-        failures::OCCURRENCES.to_owned(),
+        failures::occurrences_text(1),
         failures::node_facts_text([1, 2].into_iter()),
         changes::OF_METRIC.to_owned(),
     ];

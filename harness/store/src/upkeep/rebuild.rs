@@ -18,7 +18,7 @@ use muster_core::{
 };
 use muster_text::time::{Date, Timestamp};
 use sqlx::Error;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
 /// How many attempts are in memory at once.
 const AT_ONCE: i64 = 2_000;
@@ -138,7 +138,8 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
         let range = (after, last.id);
         after = last.id;
         let measurements = measurements(connection, range).await?;
-        let nodes = members(connection, &mut known, range, &attempts).await?;
+        let members = members(connection, &mut known, range, &attempts).await?;
+        let nodes: HashMap<i64, Vec<(&str, i64)>> = members.iter().map(|(id, nodes)| (*id, named(nodes))).collect();
         let mut measured = Vec::new();
         for attempt in attempts.iter().filter(|attempt| attempt.outcome.is_measured()) {
             let Some(measurements) = measurements.get(&attempt.id) else { continue };
@@ -206,49 +207,39 @@ async fn measurements(connection: &mut Connection, (after, last): (i64, i64)) ->
 }
 
 /// The nodes of attempts. Earlier versions have stored their names alone.
-async fn members<'a>(
+async fn members(
     connection: &mut Connection,
     known: &mut Known,
     (after, last): (i64, i64),
-    attempts: &'a [Stored],
-) -> Result<HashMap<i64, Vec<(&'a str, i64)>>, Error> {
+    attempts: &[Stored],
+) -> Result<HashMap<i64, Vec<(String, i64)>>, Error> {
     let rows = query(
         "SELECT m.attempt, m.node, n.name FROM member m JOIN node n ON n.id = m.node
         WHERE m.attempt > $1 AND m.attempt <= $2 ORDER BY m.attempt, m.rank",
     );
     let rows = rows.bind(after).bind(last).fetch_all(connection).await?;
-    let mut found: BTreeMap<i64, Vec<(String, i64)>> = BTreeMap::new();
+    let mut all: HashMap<i64, Vec<(String, i64)>> = HashMap::new();
     for row in &rows {
-        found.entry(row.try_get(0)?).or_default().push((row.try_get(2)?, row.try_get(1)?));
+        all.entry(row.try_get(0)?).or_default().push((row.try_get(2)?, row.try_get(1)?));
     }
-    let mut all = HashMap::new();
     for attempt in attempts {
-        let nodes = match found.get(&attempt.id) {
-            Some(members) => {
-                // By the names that the attempt has: those of sections come after them.
-                members.iter().filter_map(|(name, node)| Some((named(attempt, name)?, *node))).collect()
-            }
-            None => add_members(connection, known, attempt).await?,
-        };
-        all.insert(attempt.id, nodes);
+        if let Entry::Vacant(missing) = all.entry(attempt.id) {
+            missing.insert(add_members(connection, known, attempt).await?);
+        }
     }
     Ok(all)
 }
 
-fn named<'a>(attempt: &'a Stored, name: &str) -> Option<&'a str> {
-    attempt.nodes.iter().map(String::as_str).find(|known| *known == name)
+fn named(nodes: &[(String, i64)]) -> Vec<(&str, i64)> {
+    nodes.iter().map(|(name, node)| (name.as_str(), *node)).collect()
 }
 
-async fn add_members<'a>(
-    connection: &mut Connection,
-    known: &mut Known,
-    attempt: &'a Stored,
-) -> Result<Vec<(&'a str, i64)>, Error> {
+async fn add_members(connection: &mut Connection, known: &mut Known, attempt: &Stored) -> Result<Vec<(String, i64)>, Error> {
     let names = attempt.nodes.iter().map(String::as_str);
     let nodes = history::nodes(connection, known, &attempt.name.system, names, attempt.finished).await?;
     for (rank, (_, node)) in (0_i64..).zip(&nodes) {
         let insert = query("INSERT INTO member (attempt, rank, node) VALUES ($1, $2, $3)");
         insert.bind(attempt.id).bind(rank).bind(*node).execute(connection).await?;
     }
-    Ok(nodes)
+    Ok(nodes.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
 }

@@ -4,16 +4,24 @@ use crate::{
     args::DemoArgs,
     terminal::{Terminal, unwritten::Written},
 };
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use muster_host::{clock, owner};
 use muster_judge::sample::year::{Year, YearSpec};
 use muster_session::runtime;
-use muster_store::{Store, demo};
+use muster_store::{Location, Store, demo};
 use muster_text::time::Date;
 use std::fs;
 
 pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let file = &args.file;
+    let location = Location::from(&args.file);
+    let Location::File(file) = &location else {
+        bail!("{} is no file: example data never goes to a server, where it would stand among results", location.display())
+    };
+    ensure!(
+        file == &args.file,
+        "{} is no name of a file that other commands can open: write ./{0}, or choose another",
+        args.file.display()
+    );
     ensure!(!file.exists(), "{} is there already: example data goes to a file of its own", file.display());
     // The last night is that of yesterday, so that periods such as now-1w have something in them.
     let today = i32::try_from(Date::of(clock::now()).days()).context("the date of today")?;
@@ -26,7 +34,7 @@ pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
         }
     };
     let written = runtime::build()?.block_on(async {
-        let store = Store::open(file.as_path()).await?;
+        let store = Store::open(&location).await?;
         let written = store.write_year(&year, &owner::this_owner(), &told).await;
         store.close().await?;
         anyhow::Ok(written?)

@@ -3,12 +3,12 @@
 use crate::support::{about, database, execute, measurement, name, owner, result, rows, session};
 use muster_core::{
     night::{FigureRules, NightRules},
-    query::remarks::RemarkKind,
+    query::{figures::Basis, remarks::RemarkKind, spec::Range},
     result::{About, CaseResult, Outcome, Quarantine, Session},
     rules::perf::{Direction, Measurement},
 };
 use muster_judge::{
-    night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, SegmentKey, Turn, Value},
+    night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, Turn, Value},
     stats::{shift::Shift, trend::Shape},
 };
 use muster_store::{Annotation, Judged, Keep, NightProgress, Reader, Store, StoredNights, Upkeep};
@@ -64,7 +64,7 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
     assert_eq!((latency.direction, latency.name.check.as_str(), latency.unit.as_str()), (Some(Direction::Lower), "triad", "us"));
     let value = |night, value, segment| Value { night: Night(night), value, segment };
     assert_eq!(latency.values, [value(99, 1.5, 0), value(100, 1.25, 1)]);
-    let key = |check: &str, manifest: &str| SegmentKey { check: check.into(), manifest: manifest.into(), unit: "us".into() };
+    let key = |check: &str, manifest: &str| Basis { check_hash: check.into(), manifest_hash: manifest.into(), unit: "us".into() };
     assert_eq!(latency.segments, [key("a", ""), key("b", "m")]);
     assert!(system.metrics[2].values[0].value.is_nan());
     let [annotation] = system.annotations.as_slice() else { panic!("{:?}", system.annotations) };
@@ -146,6 +146,52 @@ async fn the_metrics_of_a_case_are_in_quarantine_if_it_was_in_the_last_night() {
     execute(&path, Box::leak(rename.into_boxed_str())).await;
     let system = reader.night_system(&case.name.system, Night(19_000), Night(20_000)).await.unwrap();
     assert!(system.metrics[0].is_quarantined);
+}
+
+#[tokio::test]
+async fn a_case_that_ran_under_its_new_name_since_is_not_in_quarantine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    let quarantine = Quarantine { reason: "OPS-7".into(), until: Date::parse("2030-01-01").unwrap() };
+    let old = CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(1, 1, Outcome::Pass) };
+    let mut new = old.clone();
+    new.name = muster_core::case::CaseName { display: "gemm2".into(), check: "gemm2".into(), ..name(2) };
+    run(&store, 20_000, CaseResult { quarantine: Some(quarantine), ..old.clone() }).await;
+    run(&store, 20_002, new).await;
+    store.close().await.unwrap();
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    upkeep.rename((&old.name.display, "gemm2"), "ada", Timestamp(0)).await.unwrap();
+    upkeep.close().await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    for (night, expected) in [(20_000, true), (20_001, true), (20_002, false)] {
+        let system = reader.night_system(&old.name.system, Night(19_000), Night(night)).await.unwrap();
+        let found: Vec<_> = system.metrics.iter().map(|metric| (metric.name.case.as_str(), metric.is_quarantined)).collect();
+        assert_eq!(found, [("gemm2", expected)], "{night}");
+    }
+    // What was called otherwise is found by both names.
+    for name in [old.name.clone(), muster_core::case::CaseName { display: "gemm2".into(), ..old.name.clone() }] {
+        let nights: Vec<i64> =
+            reader.occurrences(&name, (19_000, 21_000)).await.unwrap().iter().map(|occurrence| occurrence.night).collect();
+        assert_eq!(nights, [20_002, 20_000], "{name:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_parameters_of_a_case_are_those_that_its_new_name_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder);
+    let store = Store::open(&path).await.unwrap();
+    run(&store, 20_000, CaseResult { measurements: vec![measurement("flops", 1.5)], ..result(1, 1, Outcome::Pass) }).await;
+    store.close().await.unwrap();
+    let mut upkeep = Upkeep::open(&path).await.unwrap();
+    upkeep.rename(("nbody %num_bodies", "gravity %stars"), "ada", Timestamp(0)).await.unwrap();
+    upkeep.close().await.unwrap();
+    let reader = Reader::open(&path).await.unwrap();
+    let sessions = reader.select(&Range { nights: Some((20_000, 20_000)), ..Range::default() }, Timestamp(0), 9).await.unwrap();
+    let parameters = ("gravity".to_owned(), vec![("stars".to_owned(), "1".to_owned())]);
+    let expected = std::collections::BTreeMap::from([("gravity %stars=1".to_owned(), parameters)]);
+    assert_eq!(reader.parameters(&sessions).await.unwrap(), expected);
 }
 
 /// What a night has found, with all that a change may have.

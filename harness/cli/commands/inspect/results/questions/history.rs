@@ -49,7 +49,7 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
             let mut points = asked.reader.history(&metric, nights).await?;
             points.retain(|point| ids.contains(point.session.as_str()));
             if !points.is_empty() {
-                let changes = asked.reader.change_marks(&metric).await?;
+                let changes = asked.reader.change_marks(&metric, &points).await?;
                 histories.extend(of_points(&metric, points, &changes, &remarks));
             }
         }
@@ -144,13 +144,10 @@ fn marks(points: &[Point]) -> Vec<Mark> {
         if before.bounds != after.bounds {
             mark(MarkKind::Reference, format!("{} -> {}", shown(before.bounds), shown(after.bounds)));
         }
-        if !before.basis.agrees_with(&after.basis) {
-            let unit = if before.basis.unit == after.basis.unit {
-                String::new()
-            } else {
-                format!(", its unit {} -> {}", before.basis.unit, after.basis.unit)
-            };
-            mark(MarkKind::Redefined, format!("the check has changed{unit}"));
+        if let Some(what) = before.basis.difference(&after.basis) {
+            let units = [&before.basis, &after.basis].map(|basis| if basis.unit.is_empty() { "none" } else { &basis.unit });
+            let how = if units[0] == units[1] { String::new() } else { format!(": {} -> {}", units[0], units[1]) };
+            mark(MarkKind::Redefined, format!("{what} has changed{how}"));
         }
     }
     marks
@@ -192,5 +189,21 @@ mod tests {
         let both = |value| (Some(value), Some(value));
         assert_eq!(shown, [("GB/s", vec![both(1000.0), both(40.0)]), ("us", vec![both(12.0), both(10.0)])]);
         assert_eq!(by_unit(vec![point(1.0, "us")], "GB/s").len(), 1, "no empty chart");
+    }
+
+    #[test]
+    fn what_keeps_figures_from_being_compared_is_said() {
+        let point = |unit: &str, check_hash: &str| Point {
+            at: muster_text::time::Timestamp(0),
+            night: 1,
+            session: "s".into(),
+            value: Some(1.0),
+            bounds: None,
+            basis: Basis { unit: unit.into(), check_hash: check_hash.into(), ..Basis::default() },
+            is_left_out: false,
+        };
+        let points = [("", "a"), ("MB/s", "a"), ("GB/s", "b"), ("GB/s", ""), ("GB/s", "b"), ("GB/s", "c")];
+        let texts: Vec<String> = marks(&points.map(|(unit, hash)| point(unit, hash))).into_iter().map(|mark| mark.text).collect();
+        assert_eq!(texts, ["the unit has changed: none -> MB/s", "the unit has changed: MB/s -> GB/s", "the check has changed"]);
     }
 }

@@ -16,7 +16,7 @@ use muster_core::{
 use muster_host::{files as host_files, owner};
 use muster_report::run_report;
 use muster_session::runtime;
-use muster_store::{Reader, ReframeDatabase, SessionRow, Store, StoreError};
+use muster_store::{Reader, ReframeDatabase, SessionRow, Store, StoreError, masked};
 use muster_text::Value;
 use std::{
     io::{Read, Seek},
@@ -39,7 +39,9 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
     let runtime = runtime::build()?;
     // Every file is read before anything is stored.
     for path in &args.files {
-        runtime.block_on(each(path, async |_, _| Ok(()))).with_context(|| format!("{} cannot be read", path.display()))?;
+        runtime
+            .block_on(each(path, async |_, _| Ok(())))
+            .with_context(|| format!("{} cannot be read", masked(&path.to_string_lossy())))?;
     }
     let sites = files::sound_sites(&cli.files, terminal.color)?;
     let default = NightRules::default();

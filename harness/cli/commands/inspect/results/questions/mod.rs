@@ -47,7 +47,7 @@ pub(super) fn of_system(cli: &Cli) -> anyhow::Result<Filters> {
 
 /// The name of a `--system` that is typed, and its partition.
 fn system(cli: &Cli) -> Option<(&str, Option<&str>)> {
-    let system = cli.files.system.as_deref().filter(|_| cli.files.is_system_typed)?;
+    let system = cli.files.typed_system()?;
     Some(system.split_once(':').map_or((system, None), |(name, partition)| (name, Some(partition))))
 }
 

@@ -42,7 +42,7 @@ fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: T
     if reason.trim().is_empty() {
         bail!("--reason is empty: write why, in one sentence");
     }
-    let Place { name, system, partition, environ } = Place::of(cli.files.system.as_deref(), args)?;
+    let Place { name, system, partition, environ } = Place::of(cli.files.typed_system(), args)?;
     let annotation = Annotation {
         kind: kind(args.kind),
         system,
@@ -81,9 +81,9 @@ fn without_effect(cli: &Cli, annotation: &Annotation) -> anyhow::Result<Option<S
             if !muster_store::exists(&database)? {
                 return Ok(None);
             }
-            let is_touched = runtime::build()?
-                .block_on(async { touches_change(&database::reader_of_writer(&database).await?, annotation).await })?;
-            Ok((!is_touched).then(|| {
+            let may_touch = runtime::build()?
+                .block_on(async { may_touch_a_change(&database::reader_of_writer(&database).await?, annotation).await })?;
+            Ok((!may_touch).then(|| {
                 format!(
                     "it touches no change that was found so far: `{kind}` is about those that may have begun in the nights of --from \
                      to --until, which `muster night` prints in brackets behind `since`"
@@ -93,8 +93,8 @@ fn without_effect(cli: &Cli, annotation: &Annotation) -> anyhow::Result<Option<S
     }
 }
 
-/// Whether a change that was found may have begun in the nights of an annotation.
-async fn touches_change(reader: &Reader, annotation: &Annotation) -> anyhow::Result<bool> {
+/// Whether a change that was found may have begun in the nights of an annotation, or one may be found as they are not judged yet.
+async fn may_touch_a_change(reader: &Reader, annotation: &Annotation) -> anyhow::Result<bool> {
     let Annotation { name, system, partition, environ, variable, from, until, .. } = annotation;
     let check = match name {
         Some(name) => Some(reader.names().await?.of(name)),
@@ -109,6 +109,9 @@ async fn touches_change(reader: &Reader, annotation: &Annotation) -> anyhow::Res
         by_system.entry(known.metric.system.clone()).or_default().push(known);
     }
     for (of, metrics) in by_system.iter().filter(|(of, _)| system.as_ref().is_none_or(|system| system == *of)) {
+        if reader.judged(of).await?.until.is_none_or(|judged| judged < until) {
+            return Ok(true);
+        }
         let changes = reader.changes_before(of, Night(i32::MAX)).await?;
         let mut meant = metrics.iter().filter(|known| scope.covers(&name_of(known)));
         if meant.any(|known| changes.get(&known.id).is_some_and(|changes| changes.iter().any(is_since))) {
@@ -168,9 +171,11 @@ fn set(what: &str, known: &mut Option<String>, name: Option<&str>) -> anyhow::Re
     Ok(())
 }
 
-/// `maintenance for the nights of 2026-11-17 to 2026-11-18`
+/// `maintenance for the nights of 2026-11-17 to 2026-11-18: triad, system eidf`
 fn shown(annotation: &Annotation) -> String {
-    format!("{} for {}", annotation.kind.as_str(), nights(annotation))
+    let about = about(annotation);
+    let about = if about.is_empty() { "all systems".to_owned() } else { about.join(", ") };
+    format!("{} for {}: {about}", annotation.kind.as_str(), nights(annotation))
 }
 
 fn nights(annotation: &Annotation) -> String {
