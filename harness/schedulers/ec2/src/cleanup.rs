@@ -44,6 +44,7 @@ pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> 
     let (tracked, _watching) = region.watch(job)?;
     let handle = tracked.handle();
     let was_never_there = handle.launched.is_none() && region.attempts(job).asked != Asked::Doubtful;
+    let had_instances = handle.launched.is_some();
     let cleanup = Cleanup { region, job, handle, tracked };
     let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
@@ -57,6 +58,9 @@ pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> 
         }
         cleaned => cleaned,
     };
+    if had_instances && cleaned.is_ok() {
+        region.freed();
+    }
     if how == Disposition::Delete && cleaned.as_ref().is_ok_and(|left| left.is_gone) {
         region.forget(job);
     }

@@ -47,8 +47,8 @@ pub(crate) enum Next {
     Again(Duration),
     /// Ask for the same offer with a new token: nothing that had this one is there any more.
     Renew(usize),
-    /// There is no room now.
-    Wait { why: String, retry_after: Duration },
+    /// There is no room now, and why.
+    Wait(String),
     /// It cannot work.
     Fail { class: Class, why: String },
 }
@@ -91,19 +91,18 @@ fn number_in(message: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// What to ask for. `vcpus`: what all instances of the job need together, of each offer, where that is known. `round`: how often there
-/// was no room at all before.
-pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<u32>], round: u32) -> Next {
+/// What to ask for. `vcpus`: what all instances of the job need together, of each offer, where that is known.
+pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<u32>]) -> Next {
     let Some(last) = refused.last() else { return Next::Try(0) };
     let said = format!("{}: {}", last.code, last.message);
     let fail = |class, why: String| Next::Fail { class, why };
     let same = refused.iter().rev().take_while(|one| one.kind() == last.kind() && one.offer == last.offer).count();
     match last.kind() {
-        Refusal::NoCapacity => following(offers, refused, round, |at| at > last.offer),
+        Refusal::NoCapacity => following(offers, refused, |at| at > last.offer),
         // Spot instances have a quota of their own.
-        Refusal::SpotQuota => following(offers, refused, round, |at| {
-            at > last.offer && offers.get(at).is_some_and(|offer| offer.bought != Bought::Spot)
-        }),
+        Refusal::SpotQuota => {
+            following(offers, refused, |at| at > last.offer && offers.get(at).is_some_and(|offer| offer.bought != Bought::Spot))
+        }
         Refusal::Quota(limit) => match (limit, vcpus.get(last.offer).copied().flatten()) {
             (Some(limit), Some(needed)) if needed > limit => fail(
                 Class::Config,
@@ -112,7 +111,7 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
                     last.code
                 ),
             ),
-            _ => no_room(offers, refused, round),
+            _ => no_room(offers, refused),
         },
         Refusal::Busy if same < BUSY_TRIES => {
             Next::Again(Duration::from_secs(1 << (same - 1).min(5)).min(Duration::from_secs(30)))
@@ -125,12 +124,12 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
     }
 }
 
-fn following(offers: &[Offer], refused: &[Refused], round: u32, is_next: impl Fn(usize) -> bool) -> Next {
-    (0..offers.len()).find(|at| is_next(*at)).map_or_else(|| no_room(offers, refused, round), Next::Try)
+fn following(offers: &[Offer], refused: &[Refused], is_next: impl Fn(usize) -> bool) -> Next {
+    (0..offers.len()).find(|at| is_next(*at)).map_or_else(|| no_room(offers, refused), Next::Try)
 }
 
-/// Every offer was refused: what each of them got, and when to ask again.
-fn no_room(offers: &[Offer], refused: &[Refused], round: u32) -> Next {
+/// Every offer was refused: what each of them got.
+fn no_room(offers: &[Offer], refused: &[Refused]) -> Next {
     let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
     for one in refused {
         *counts.entry((one.offer, one.code.as_str())).or_default() += 1;
@@ -141,6 +140,5 @@ fn no_room(offers: &[Offer], refused: &[Refused], round: u32) -> Next {
         Some(format!("{instance_type} in {subnet}: {code}{times}"))
     };
     let rows: Vec<String> = counts.into_iter().filter_map(row).collect();
-    let pause = Duration::from_secs(30).saturating_mul(1 << round.min(4)).min(Duration::from_mins(5));
-    Next::Wait { why: format!("no capacity ({})", rows.join("; ")), retry_after: pause }
+    Next::Wait(format!("no capacity ({})", rows.join("; ")))
 }

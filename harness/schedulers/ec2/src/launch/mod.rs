@@ -22,7 +22,7 @@ use crate::{
     launch::objects::Parcel,
     objects::note_asked,
     plan::{Found, Handle, Lifetime, Offer, run_instances},
-    poll::{Asked, Attempts, Region, Wanted},
+    poll::{Asked, Attempts, Region, TURN, Wanted},
     resolve::Unresolved,
 };
 use muster_core::{
@@ -44,9 +44,11 @@ const LOOK_AGAIN: Duration = Duration::from_mins(5);
 /// One attempt.
 pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, SchedulerError> {
     let handle = Handle::of(job)?;
+    // Where each request of this process was answered, there is nothing, and who waits for room asks nobody.
+    let is_known = region.attempts(job).asked == Asked::Answered;
     // Where there is no region, nobody has launched anything.
     let certain = |error: SchedulerError| if CloudError::is_no_region(&error) { error.with_nothing_created() } else { error };
-    if let Some(launched) = existing(region, job, &handle).await.map_err(certain)? {
+    if !is_known && let Some(launched) = existing(region, job, &handle).await.map_err(certain)? {
         region.track(&launched)?;
         return Ok(Launch::Launched(launched));
     }
@@ -147,14 +149,14 @@ impl Attempt<'_> {
     async fn ask(&mut self) -> Result<Launch, SchedulerError> {
         let vcpus = self.vcpus().await?;
         let (mut refused, mut request): (Vec<Refused>, Option<Request>) = (Vec::new(), None);
-        let (mut at, mut believed) = (0, Duration::ZERO);
+        let (mut at, mut wait) = (0, None);
         loop {
-            match next_offer(&self.handle.offers, &refused, &vcpus, self.region.attempts(self.job).rounds) {
+            match next_offer(&self.handle.offers, &refused, &vcpus) {
                 Next::Try(next) => {
                     at = next;
                     let wanted = self.wanted(next).await?;
-                    if let Some((known, left)) = self.region.refusal(&wanted, self.handle.instances, next) {
-                        believed = believed.max(left);
+                    if let Some((known, turn)) = self.region.refusal(&wanted, self.handle.instances, next, self.job) {
+                        wait = Some(turn);
                         refused.push(known);
                         continue;
                     }
@@ -167,11 +169,8 @@ impl Attempt<'_> {
                     let value = self.request(same).await?;
                     request = Some(Request { wanted, value });
                 }
-                Next::Wait { why, retry_after } => {
-                    let attempts = self.region.attempts(self.job);
-                    self.region.set_attempts(self.job, Attempts { rounds: attempts.rounds + 1, ..attempts });
-                    // What is asked for before is refused without a request.
-                    let retry_after = if self.reached == Reached::Ec2 { retry_after } else { retry_after.max(believed) };
+                Next::Wait(why) => {
+                    let retry_after = wait.unwrap_or(TURN);
                     let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
                     return Ok(Launch::NotNow { why, retry_after, created });
                 }
@@ -183,6 +182,7 @@ impl Attempt<'_> {
             match self.send(value).await? {
                 Answer::Launched(instances) => {
                     let instances: Vec<&Instance> = instances.iter().collect();
+                    self.region.found_room(wanted, self.job);
                     return Ok(Launch::Launched(launched(self.region, self.job, &self.handle, &instances)));
                 }
                 Answer::Refused { code, message, status } => {
@@ -193,7 +193,9 @@ impl Attempt<'_> {
                                 return Ok(Launch::Launched(found));
                             }
                         }
-                        Refusal::NoCapacity => self.region.refuse(wanted.clone(), self.handle.instances, &one),
+                        Refusal::NoCapacity | Refusal::Quota(_) | Refusal::SpotQuota => {
+                            self.region.refuse(wanted.clone(), self.handle.instances, &one, self.job);
+                        }
                         _ => {}
                     }
                     refused.push(one);

@@ -1,4 +1,10 @@
-//! What EC2 had no capacity for, so that not every job asks again.
+//! What EC2 had no room for, and who asks for it next: one job at a time, and nearly in the order in which they began to wait.
+//!
+//! ```text
+//! refused --a minute, or an end of own instances--> may be asked --the next job--> asked --launched--> may be asked
+//!    ^                                                                               |
+//!    +-------------------------------------- refused --------------------------------+
+//! ```
 
 use crate::{
     decide::offer::Refused,
@@ -9,8 +15,14 @@ use parking_lot::Mutex;
 use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
 
-/// For how long.
-const REMEMBERED: Duration = Duration::from_mins(3);
+/// A refusal is believed for so long.
+const REMEMBERED: Duration = Duration::from_mins(1);
+/// A job that waits looks again after this time whether it may ask.
+pub(crate) const TURN: Duration = Duration::from_secs(15);
+/// Who has asked, and has no answer in this time, is not waited for.
+const ANSWERED_WITHIN: Duration = Duration::from_mins(1);
+/// The next is one of the first of those that wait: who comes first of these, so that nobody waits for one that sleeps.
+const FIRST: usize = 8;
 
 /// What is asked for: a type, a zone, and how it is bought.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +44,12 @@ impl Wanted {
 /// A refusal.
 #[derive(Debug, Clone)]
 struct Remembered {
-    at: Instant,
+    /// `None`: it may be otherwise now.
+    at: Option<Instant>,
+    /// Since when a job asks again.
+    asked: Option<Instant>,
+    /// The jobs that wait, in the order in which they came, and when they looked last.
+    waiting: Vec<(JobId, Instant)>,
     /// So many instances were asked for.
     instances: u32,
     code: String,
@@ -44,8 +61,6 @@ struct Remembered {
 pub(crate) struct Attempts {
     /// Requests that were sent: each needs a token of its own.
     pub requests: u32,
-    /// How often there was no room at all.
-    pub rounds: u32,
     pub asked: Asked,
 }
 
@@ -68,18 +83,52 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    pub(super) fn refuse(&self, wanted: Wanted, instances: u32, refused: &Refused) {
+    pub(super) fn refuse(&self, wanted: Wanted, instances: u32, refused: &Refused, job: &JobId) {
         let Refused { code, message, .. } = refused.clone();
-        self.refused.lock().insert(wanted, Remembered { at: Instant::now(), instances, code, message });
+        let now = Instant::now();
+        let mut all = self.refused.lock();
+        let mut waiting = all.remove(&wanted).map(|known| known.waiting).unwrap_or_default();
+        if !waiting.iter().any(|(id, _)| id == job) {
+            waiting.push((job.clone(), now));
+        }
+        all.insert(wanted, Remembered { at: Some(now), asked: None, waiting, instances, code, message });
     }
 
-    /// What EC2 would say, and for how long it is believed.
-    pub(super) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize) -> Option<(Refused, Duration)> {
-        let all = self.refused.lock();
-        let known = all.get(wanted).filter(|known| known.instances <= instances)?;
-        let left = REMEMBERED.checked_sub(known.at.elapsed()).filter(|left| !left.is_zero())?;
+    /// What EC2 would say, and when to look again. `None`: it is asked.
+    pub(super) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &JobId) -> Option<(Refused, Duration)> {
+        let mut all = self.refused.lock();
+        let known = all.get_mut(wanted).filter(|known| known.instances <= instances)?;
+        let now = Instant::now();
+        known.waiting.retain(|(id, looked)| id == job || now - *looked < 2 * TURN);
+        let place = known.waiting.iter().position(|(id, _)| id == job).unwrap_or(known.waiting.len());
+        match known.waiting.get_mut(place) {
+            Some((_, looked)) => *looked = now,
+            None => known.waiting.push((job.clone(), now)),
+        }
+        let is_believed = known.at.is_some_and(|at| now - at < REMEMBERED);
+        let is_asked = known.asked.is_some_and(|at| now - at < ANSWERED_WITHIN);
+        if !is_believed && !is_asked && place < FIRST {
+            known.asked = Some(now);
+            return None;
+        }
         let refused = Refused { offer, code: known.code.clone(), message: known.message.clone(), status: 500 };
-        Some((refused, left))
+        Some((refused, TURN))
+    }
+
+    /// There was room: perhaps there is more.
+    pub(super) fn launched(&self, wanted: &Wanted, job: &JobId) {
+        let mut all = self.refused.lock();
+        if let Some(known) = all.get_mut(wanted) {
+            (known.at, known.asked) = (None, None);
+        }
+        // It waits for nothing any more.
+        all.values_mut().for_each(|known| known.waiting.retain(|(id, _)| id != job));
+        all.retain(|_, known| known.at.is_some() || !known.waiting.is_empty());
+    }
+
+    /// Instances have ended: there may be room for others.
+    pub(super) fn freed(&self) {
+        self.refused.lock().values_mut().for_each(|known| known.at = None);
     }
 
     pub(super) fn attempts(&self, id: &JobId) -> Attempts {

@@ -14,7 +14,7 @@ mod tracked;
 mod used;
 mod written;
 
-pub(crate) use capacity::{Asked, Attempts, Wanted};
+pub(crate) use capacity::{Asked, Attempts, TURN, Wanted};
 pub(crate) use look::{console, of_job, state};
 pub(crate) use region::{Clock, Region};
 pub(crate) use tracked::{Sight, Tracked};

@@ -277,12 +277,20 @@ impl Region {
         known.get(id).cloned().ok_or_else(|| SchedulerError::plain(Class::Config, format!("{region} has no subnet {id}")))
     }
 
-    pub(crate) fn refuse(&self, wanted: Wanted, instances: u32, refused: &Refused) {
-        self.capacity.refuse(wanted, instances, refused);
+    pub(crate) fn refuse(&self, wanted: Wanted, instances: u32, refused: &Refused, job: &Job) {
+        self.capacity.refuse(wanted, instances, refused, &job.id());
     }
 
-    pub(crate) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize) -> Option<(Refused, Duration)> {
-        self.capacity.refusal(wanted, instances, offer)
+    pub(crate) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &Job) -> Option<(Refused, Duration)> {
+        self.capacity.refusal(wanted, instances, offer, &job.id())
+    }
+
+    pub(crate) fn found_room(&self, wanted: &Wanted, job: &Job) {
+        self.capacity.launched(wanted, &job.id());
+    }
+
+    pub(crate) fn freed(&self) {
+        self.capacity.freed();
     }
 
     pub(crate) fn attempts(&self, job: &Job) -> Attempts {

@@ -1,6 +1,7 @@
 //! What EC2 refuses, answers late, and has launched before.
 
 use super::{World, job, job_of, lost, numbered};
+use crate::poll::TURN;
 use crate::{
     cloud::{CloudError, action, fake::refused},
     plan::{
@@ -43,7 +44,7 @@ async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_no
     world.is_full();
     let Launch::NotNow { why, retry_after, created } = world.ec2.launch(&numbered(0, 2)).await.unwrap() else { panic!() };
     insta::assert_snapshot!(why, @"no capacity (c7i.8xlarge in subnet-0a1b2c3d: InsufficientInstanceCapacity; c7i.8xlarge in subnet-1b2c3d4e: InsufficientInstanceCapacity)");
-    assert_eq!(retry_after, Duration::from_secs(30));
+    assert_eq!(retry_after, TURN);
     // What it has in S3 goes before the next attempt.
     world.ec2.cleanup(&created.unwrap(), Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
@@ -51,17 +52,61 @@ async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_no
 
     let Launch::NotNow { created, retry_after, .. } = world.ec2.launch(&numbered(1, 2)).await.unwrap() else { panic!() };
     assert_eq!((created, world.fake.state().requests.len()), (None, 2), "the same was refused before");
-    assert!(retry_after > Duration::from_secs(100), "{retry_after:?}");
+    assert_eq!(retry_after, TURN);
     // Fewer may fit.
     world.ec2.launch(&numbered(2, 1)).await.unwrap();
     assert_eq!(world.fake.state().requests.len(), 4);
 
-    tokio::time::advance(Duration::from_secs(181)).await;
+    tokio::time::advance(Duration::from_secs(61)).await;
     world.fake.state().capacity.clear();
     world.launched(&numbered(0, 2)).await;
     let tokens: Vec<String> =
         world.fake.state().requests.iter().map(|request| request["ClientToken"].as_str().unwrap().to_owned()).collect();
     assert_eq!(tokens[4], "rfm-20261125-120000-abcdefgh-aaaaaaaa-2", "no token is used twice");
+}
+
+/// Which of these jobs are launched when each of them is tried once, in this order.
+async fn tried(world: &World, jobs: &[u8]) -> Vec<u8> {
+    let mut launched = Vec::new();
+    for number in jobs {
+        match world.ec2.launch(&numbered(*number, 1)).await.unwrap() {
+            Launch::Launched(_) => launched.push(*number),
+            Launch::NotNow { created, .. } => {
+                if let Some(created) = created {
+                    world.ec2.cleanup(&created, Disposition::Delete).await.unwrap();
+                }
+            }
+            Launch::Taken { .. } => panic!(),
+        }
+    }
+    launched
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_those_that_wait_for_room_one_asks_at_a_time_and_an_own_instance_that_ends_makes_room() {
+    let world = World::new();
+    let first = world.launched(&numbered(99, 1)).await;
+    world.is_full();
+    let all: Vec<u8> = (0..20).collect();
+    let asked = || world.fake.state().requests.len();
+    assert_eq!(tried(&world, &all).await, [0; 0]);
+    assert_eq!(asked(), 3, "one job asks for both offers");
+    tokio::time::advance(TURN).await;
+    assert_eq!(tried(&world, &all).await, [0; 0]);
+    assert_eq!(asked(), 3, "the refusal is believed");
+    tokio::time::advance(Duration::from_mins(1)).await;
+    assert_eq!(tried(&world, &all).await, [0; 0]);
+    assert_eq!(asked(), 5, "one job asks again");
+    world.fake.state().calls.clear();
+    tokio::time::advance(TURN).await;
+    assert_eq!(tried(&world, &all).await, [0; 0]);
+    let calls = world.fake.state().calls.clone();
+    assert!(calls.len() <= 2, "who waits for its turn asks nobody; the region is looked at once: {calls:?}");
+
+    world.ec2.cleanup(&first, Disposition::Delete).await.unwrap();
+    world.fake.state().capacity.clear();
+    let backwards: Vec<u8> = (0..20).rev().collect();
+    assert_eq!(tried(&world, &backwards).await, [7, 6, 5, 4, 3, 2, 1, 0], "one of the first is next");
 }
 
 #[tokio::test(start_paused = true)]
@@ -84,6 +129,7 @@ async fn a_quota_that_is_too_small_for_ever_fails_at_once_and_one_that_is_used_u
     let error = world.ec2.launch(&numbered(0, 2)).await.unwrap_err();
     assert_eq!(error.class, Class::Config);
     insta::assert_snapshot!(chain(&error), @"launch instances: it needs 64 vCPUs and the quota of this account is 32, so that it can never run (VcpuLimitExceeded)");
+    let world = World::new();
     world.fake.refuse(refused(action::RUN_INSTANCES, "VcpuLimitExceeded", &message(64), 400));
     let Launch::NotNow { why, .. } = world.ec2.launch(&numbered(1, 2)).await.unwrap() else { panic!() };
     insta::assert_snapshot!(why, @"no capacity (c7i.8xlarge in subnet-0a1b2c3d: VcpuLimitExceeded)");
