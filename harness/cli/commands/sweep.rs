@@ -213,7 +213,7 @@ impl Looked<'_> {
         for id in self.ids {
             if !self.found().any(|found| *id == *found.job.identifier.as_str()) {
                 let _ =
-                    writeln!(text, "nothing that is left has the identifier `{id}`: `muster sweep --dry-run --kept` lists all");
+                    writeln!(text, "nothing that was found has the identifier `{id}`: `muster sweep --dry-run --kept` lists all");
             }
         }
         let named = self.found().filter(|_| !self.ids.is_empty());
@@ -270,7 +270,7 @@ async fn remove(scheduler: &Arc<dyn Scheduler>, found: impl Iterator<Item = &Fou
     removed
 }
 
-/// Stores which jobs are removed before they have ended: the way in which they end then is not a result. Returns those of which that
+/// Stores which jobs are removed before they have ended: the way in which they end then is not a result. Returns those whose removal
 /// could not be stored: they stay.
 async fn store_swept(store: &Store, open: &[&Job], removed: &[&Found]) -> Vec<Removed> {
     let mut stay = Vec::new();

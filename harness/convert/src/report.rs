@@ -1,5 +1,6 @@
 //! What could not be carried over, and what else is worth knowing of the source.
 
+use muster_text::secret::masked;
 use std::fmt;
 
 /// How much it matters.
@@ -51,10 +52,10 @@ impl Level {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}: {}", self.file, self.line, self.level.as_str(), self.why)?;
+        write!(f, "{}:{}: {}: {}", self.file, self.line, self.level.as_str(), masked(&self.why))?;
         if let Some(instead) = &self.instead {
             write!(f, "; {instead}")?;
         }
-        if self.what.is_empty() { Ok(()) } else { write!(f, "\n    {}", self.what) }
+        if self.what.is_empty() { Ok(()) } else { write!(f, "\n    {}", masked(&self.what)) }
     }
 }

@@ -76,7 +76,7 @@ fn a_case_that_is_named_is_removed_or_it_is_said_why_not() {
             (ended.code, ended.stdout)
         };
         let (code, text) = swept("abcdefgh");
-        let nothing = "nothing that is left has the identifier `abcdefgh`: `muster sweep --dry-run --kept` lists all\n";
+        let nothing = "nothing that was found has the identifier `abcdefgh`: `muster sweep --dry-run --kept` lists all\n";
         assert!(code == Some(1) && text.starts_with(nothing), "{text}");
         let (code, text) = swept(&living);
         assert!(code == Some(1) && text.starts_with("not removed: alive @") && text.contains(": its session runs\n"), "{text}");

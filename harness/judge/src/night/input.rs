@@ -148,7 +148,7 @@ pub struct Annotation {
     pub from: Night,
     /// The last night; `None`: there is no end.
     pub until: Option<Night>,
-    /// The last night that had begun when it was said.
+    /// The last night of which a session had started when it was said.
     pub said: Night,
     pub reason: String,
 }

@@ -335,8 +335,9 @@ impl<'a> Followed<'a> {
     fn verdict(self, family: &Family) -> Verdict {
         let smallest_step = self.smallest_step(family);
         // Of what is not measured any more only a regression is told: nothing has shown that it is over.
-        let is_told = |change: &Change| self.gone_since.is_none() || (change.is_open() && change.is_worse());
-        let shown = self.shown().filter(|shown| is_told(&self.changes[*shown]));
+        let is_told =
+            |change: &Change| change.is_open() && change.is_worse() && !change.is_gone(self.metric.direction, self.min_effect);
+        let shown = if self.gone_since.is_none() { self.shown() } else { self.changes.iter().rposition(is_told) };
         let known = self.said(AnnotationKind::Known);
         let (mut word, mut reason) = (self.word(shown, smallest_step), None);
         let is_new = shown.is_some_and(|shown| self.is_new(&self.changes[shown]));

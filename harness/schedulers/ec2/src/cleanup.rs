@@ -104,7 +104,7 @@ impl Cleanup<'_> {
                 return removed;
             }
             sleep(pause).await;
-            pause *= 2;
+            pause = (pause * 2).min(Duration::from_secs(8));
         }
     }
 

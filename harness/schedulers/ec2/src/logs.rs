@@ -134,7 +134,7 @@ impl Reader<'_> {
         match self.read(section).await {
             // The bucket has gone, and the console is what is left.
             Ok(()) => {}
-            Err(CloudError::Refused { status, .. }) if status < 500 => {}
+            Err(error @ CloudError::Refused { .. }) if !failure::may_pass(&error) => {}
             Err(error) => return Err(failure::of_running(error, "read the log")),
         }
         let total = member.and_then(|member| Some(member.said.as_ref()?.log_bytes));
@@ -207,7 +207,7 @@ impl Reader<'_> {
         let prefix = format!("{}{}/log.", self.handle.prefix, section.rank);
         let listed = match self.region.cloud.objects(&self.handle.bucket.name, &prefix).await {
             Ok(listed) => listed,
-            Err(CloudError::Refused { status, .. }) if status < 500 => Vec::new(),
+            Err(error @ CloudError::Refused { .. }) if !failure::may_pass(&error) => Vec::new(),
             Err(error) => return Err(failure::of_running(error, "list the log")),
         };
         let sizes = listed.iter().filter_map(|object| Some((object.key.strip_prefix(&prefix)?.parse().ok()?, object.size)));

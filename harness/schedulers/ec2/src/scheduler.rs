@@ -236,7 +236,7 @@ impl Scheduler for Ec2 {
             let mut left = Vec::new();
             for region in regions {
                 let aws = &region.cloud.place().region;
-                let line = |(object, error)| format!("may be left: {object}: {error}; `aws s3 rm {object} --region {aws}`");
+                let line = |(object, error)| format!("{object} is not removed: {error}; `aws s3 rm {object} --region {aws}`");
                 left.extend(region.written.remove(&*region.cloud).await.into_iter().map(line));
             }
             if left.is_empty() { Ok(Vec::new()) } else { Err(SchedulerError::plain(Class::Outage, left.join("; "))) }

@@ -52,7 +52,7 @@ impl Outages {
         }
         let limit = format_duration(OUTAGE_LIMIT);
         let until = if outage.reported.is_none() {
-            format!(" (launches for {limit}, what runs until {limit} after its limit)")
+            format!(" (a launch for {limit}, a running case until {limit} after its time limit)")
         } else {
             String::new()
         };
@@ -95,7 +95,7 @@ mod tests {
         tokio::time::advance(Duration::from_secs(4)).await;
         assert_eq!((outages.failed("gpu", Phase::Run, "a"), outages.answered("cpu", Phase::Run)), (None, None), "a short one");
         tokio::time::advance(Duration::from_secs(11)).await;
-        let reported = "partition gpu: no answer for 15.0s, its cases wait (launches for 5m, what runs until 5m after its limit): connection refused";
+        let reported = "partition gpu: no answer for 15.0s, its cases wait (a launch for 5m, a running case until 5m after its time limit): connection refused";
         assert_eq!(outages.failed("gpu", Phase::Run, "connection refused").as_deref(), Some(reported));
         assert_eq!(outages.failed("gpu", Phase::Run, "connection refused"), None, "once");
         tokio::time::advance(Duration::from_secs(20)).await;

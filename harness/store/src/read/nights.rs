@@ -299,7 +299,7 @@ impl Reader {
     /// What people have said of a system and of all. Notes say nothing to a verdict; a node or a session is no metric.
     async fn annotations_of(&self, system: &str) -> Result<Vec<Annotation>, StoreError> {
         const ANNOTATIONS: &str = "SELECT kind, partition, environ, name, variable, from_night, until, reason,
-            (SELECT max(n.night) FROM night n WHERE n.system = $1 AND n.begins <= a.created) AS said FROM annotation a
+            (SELECT max(s.night) FROM session s WHERE s.system = $1 AND s.started <= a.created) AS said FROM annotation a
             WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL ORDER BY id";
         let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
         let mut annotations: Vec<Annotation> = rows.into_iter().flatten().collect();

@@ -270,6 +270,14 @@ impl CloudError {
         matches!(error.cause.as_ref().and_then(|cause| cause.downcast_ref()), Some(Self::NoRegion(_)))
     }
 
+    /// Whether it is certain that the call has changed nothing.
+    pub(crate) fn had_no_effect(&self) -> bool {
+        matches!(
+            self,
+            Self::Refused { status: ..500, .. } | Self::NoCredentials(_) | Self::CredentialsLost(_) | Self::NoRegion(_)
+        )
+    }
+
     /// The code of a refusal, in the words of Amazon.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {

@@ -24,7 +24,7 @@ use std::time::Duration;
 const READY_WITHIN: Duration = Duration::from_mins(15);
 
 /// How far clocks may differ: an instance whose timer should have ended it so long ago has none.
-const OVERDUE: Duration = Duration::from_mins(10);
+pub(crate) const OVERDUE: Duration = Duration::from_mins(10);
 
 /// The exit status of an agent that could not run the script.
 const AGENT_FAILED: i32 = 125;

@@ -44,8 +44,10 @@ const LOOK_AGAIN: Duration = Duration::from_mins(5);
 /// One attempt.
 pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, SchedulerError> {
     let handle = Handle::of(job)?;
-    // Where each request of this process was answered, there is nothing, and who waits for room asks nobody.
-    let is_known = region.attempts(job).asked == Asked::Answered;
+    // Where each request of this process was answered, there is nothing, and who waits for room asks nobody. What another process
+    // has launched may be listed later than it is looked for first.
+    let attempts = region.attempts(job);
+    let is_known = attempts.asked == Asked::Answered && attempts.looked.is_some_and(|at| at.elapsed() > LISTED_WITHIN);
     // Where there is no region, nobody has launched anything.
     let certain = |error: SchedulerError| if CloudError::is_no_region(&error) { error.with_nothing_created() } else { error };
     if !is_known && let Some(launched) = existing(region, job, &handle).await.map_err(certain)? {
@@ -60,8 +62,8 @@ pub(crate) async fn launch(region: &Arc<Region>, job: &Job) -> Result<Launch, Sc
             return Err(error.with_nothing_created());
         }
     }
-    let attempts = region.attempts(job);
-    region.set_attempts(job, Attempts { asked: attempts.asked.max(Asked::Answered), ..attempts });
+    let (asked, looked) = (attempts.asked.max(Asked::Answered), attempts.looked.or_else(|| Some(Instant::now())));
+    region.set_attempts(job, Attempts { looked, asked, ..attempts });
     let mut attempt = Attempt { region, job, handle, parcel: None, reached: Reached::Nothing };
     let answer = attempt.ask().await;
     if let Ok(Launch::Launched(launched)) = &answer {
@@ -149,14 +151,13 @@ impl Attempt<'_> {
     async fn ask(&mut self) -> Result<Launch, SchedulerError> {
         let vcpus = self.vcpus().await?;
         let (mut refused, mut request): (Vec<Refused>, Option<Request>) = (Vec::new(), None);
-        let (mut at, mut wait) = (0, None);
+        let mut at = 0;
         loop {
             match next_offer(&self.handle.offers, &refused, &vcpus) {
                 Next::Try(next) => {
                     at = next;
                     let wanted = self.wanted(next).await?;
-                    if let Some((known, turn)) = self.region.refusal(&wanted, self.handle.instances, next, self.job) {
-                        wait = Some(turn);
+                    if let Some(known) = self.region.refusal(&wanted, self.handle.instances, next, self.job) {
                         refused.push(known);
                         continue;
                     }
@@ -170,9 +171,8 @@ impl Attempt<'_> {
                     request = Some(Request { wanted, value });
                 }
                 Next::Wait(why) => {
-                    let retry_after = wait.unwrap_or(TURN);
                     let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
-                    return Ok(Launch::NotNow { why, retry_after, created });
+                    return Ok(Launch::NotNow { why, retry_after: TURN, created });
                 }
                 Next::Fail { class, why } => return Err(SchedulerError::plain(class, format!("launch instances: {why}"))),
             }
@@ -189,6 +189,8 @@ impl Attempt<'_> {
                     let one = Refused { offer: at, code, message, status };
                     match one.kind() {
                         Refusal::TokenReused => {
+                            // Another request has launched something.
+                            self.asked(Asked::Doubtful);
                             if let Some(found) = self.of_token(value).await? {
                                 return Ok(Launch::Launched(found));
                             }
@@ -306,8 +308,7 @@ impl Attempt<'_> {
                     lost += 1;
                 }
                 Err(error) => {
-                    let was_sent = lost > 0 || !matches!(error, CloudError::NoCredentials(_) | CloudError::CredentialsLost(_));
-                    self.asked(if was_sent { Asked::Doubtful } else { before });
+                    self.asked(if lost > 0 || !error.had_no_effect() { Asked::Doubtful } else { before });
                     return Err(failure::of_launch(error, "launch instances"));
                 }
             }

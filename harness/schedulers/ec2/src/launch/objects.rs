@@ -108,13 +108,7 @@ async fn send_bundle(region: &Region, job: &Job, handle: &Handle) -> Result<Stri
     let (bucket, key) = (&handle.bucket.name, format!("{}{}", handle.prefix, parcel::BUNDLE));
     region.cloud.put(bucket, &key, bytes).await.map_err(|error| {
         // What S3 does not answer, or fails to do, it may have done.
-        let is_refused = matches!(
-            &error,
-            CloudError::Refused { status: ..500, .. }
-                | CloudError::NoCredentials(_)
-                | CloudError::CredentialsLost(_)
-                | CloudError::NoRegion(_)
-        );
+        let is_refused = error.had_no_effect();
         let error = unwritten(error, bucket, &key);
         if is_refused { error.with_nothing_created() } else { error }
     })?;

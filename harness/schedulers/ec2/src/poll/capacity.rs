@@ -50,7 +50,7 @@ struct Remembered {
     asked: Option<Instant>,
     /// The jobs that wait, in the order in which they came, and when they looked last.
     waiting: Vec<(JobId, Instant)>,
-    /// So many instances were asked for.
+    /// The fewest instances that were refused.
     instances: u32,
     code: String,
     message: String,
@@ -61,6 +61,8 @@ struct Remembered {
 pub(crate) struct Attempts {
     /// Requests that were sent: each needs a token of its own.
     pub requests: u32,
+    /// When this process looked first for what others have launched.
+    pub looked: Option<Instant>,
     pub asked: Asked,
 }
 
@@ -87,15 +89,17 @@ impl Capacity {
         let Refused { code, message, .. } = refused.clone();
         let now = Instant::now();
         let mut all = self.refused.lock();
-        let mut waiting = all.remove(&wanted).map(|known| known.waiting).unwrap_or_default();
+        let known = all.remove(&wanted);
+        let instances = known.as_ref().map_or(instances, |known| known.instances.min(instances));
+        let mut waiting = known.map(|known| known.waiting).unwrap_or_default();
         if !waiting.iter().any(|(id, _)| id == job) {
             waiting.push((job.clone(), now));
         }
         all.insert(wanted, Remembered { at: Some(now), asked: None, waiting, instances, code, message });
     }
 
-    /// What EC2 would say, and when to look again. `None`: it is asked.
-    pub(super) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &JobId) -> Option<(Refused, Duration)> {
+    /// What EC2 would say. `None`: it is asked.
+    pub(super) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &JobId) -> Option<Refused> {
         let mut all = self.refused.lock();
         let known = all.get_mut(wanted).filter(|known| known.instances <= instances)?;
         let now = Instant::now();
@@ -111,8 +115,7 @@ impl Capacity {
             known.asked = Some(now);
             return None;
         }
-        let refused = Refused { offer, code: known.code.clone(), message: known.message.clone(), status: 500 };
-        Some((refused, TURN))
+        Some(Refused { offer, code: known.code.clone(), message: known.message.clone(), status: 500 })
     }
 
     /// There was room: perhaps there is more.

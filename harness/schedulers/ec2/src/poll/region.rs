@@ -233,7 +233,9 @@ impl Region {
                 return Err(SchedulerError::plain(class, why));
             }
             if let Some(why) = known.outage.as_ref().filter(|_| !known.is_over()) {
-                return Err(SchedulerError::plain(Class::Outage, &**why));
+                // What is silent for good ends a case, too.
+                let class = if tracked.is_overdue(self.now()) { Class::Infra } else { Class::Outage };
+                return Err(SchedulerError::plain(class, &**why));
             }
             if let Some(status) = known.status.filter(|status| Some(status) != seen) {
                 return Ok(status);
@@ -281,7 +283,7 @@ impl Region {
         self.capacity.refuse(wanted, instances, refused, &job.id());
     }
 
-    pub(crate) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &Job) -> Option<(Refused, Duration)> {
+    pub(crate) fn refusal(&self, wanted: &Wanted, instances: u32, offer: usize, job: &Job) -> Option<Refused> {
         self.capacity.refusal(wanted, instances, offer, &job.id())
     }
 

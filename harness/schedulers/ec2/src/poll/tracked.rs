@@ -5,6 +5,7 @@ use crate::{
     decide::{
         log::Tail,
         seen::{Console, Member, Outputs, Said},
+        status::OVERDUE,
     },
     plan::Handle,
 };
@@ -12,6 +13,7 @@ use muster_core::{
     error::{Class, SchedulerError},
     job::scheduler::{Job, JobStatus},
 };
+use muster_text::time::Timestamp;
 use parking_lot::Mutex;
 use std::{
     collections::BTreeMap,
@@ -19,6 +21,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 use tokio::{sync::watch, time::Instant};
 
@@ -98,6 +101,13 @@ impl Drop for Watching {
 }
 
 impl Tracked {
+    /// Its own timer has ended its instances by now.
+    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
+        let handle = self.handle();
+        let lives = Duration::from_secs(handle.lifetime.expires_after()) + OVERDUE;
+        handle.launched.is_some_and(|at| now.since(at) > lives)
+    }
+
     pub(super) fn new(job: &Job) -> Result<Self, SchedulerError> {
         Ok(Self {
             handle: Mutex::new(Handle::of(job)?),

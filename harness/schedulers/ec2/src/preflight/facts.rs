@@ -258,7 +258,7 @@ async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &
     // One that was given up, or of which S3 says that it has failed, may have been written.
     let key = key.to_owned();
     let deleted = match &put {
-        Some(Err(CloudError::Refused { status: ..500, .. })) => Some(Ok(())),
+        Some(Err(error)) if error.had_no_effect() => Some(Ok(())),
         Some(_) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
     };
     if matches!(deleted, Some(Ok(()))) && put.is_some() {

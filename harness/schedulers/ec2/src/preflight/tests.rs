@@ -319,7 +319,7 @@ async fn what_a_preflight_has_written_goes_at_once_or_with_the_session() {
         assert_eq!(written(&fake), 1);
         refuse(&fake, "S3", "DeleteObjects", "InternalError", "no");
         let left = ec2.close(None).await.unwrap_err().to_string();
-        assert!(left.starts_with("may be left: s3://bench/ci/") && left.ends_with("preflight --region eu-west-1`"), "{left}");
+        assert!(left.starts_with("s3://bench/ci/") && left.ends_with("preflight --region eu-west-1`"), "{left}");
         ec2.close(None).await.unwrap();
         assert_eq!(written(&fake), 0, "{is_refused}");
     }

@@ -56,13 +56,18 @@ async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_no
     // Fewer may fit.
     world.ec2.launch(&numbered(2, 1)).await.unwrap();
     assert_eq!(world.fake.state().requests.len(), 4);
+    // A refusal of more says nothing new of fewer.
+    tokio::time::advance(Duration::from_secs(61)).await;
+    world.ec2.launch(&numbered(3, 2)).await.unwrap();
+    world.ec2.launch(&numbered(4, 1)).await.unwrap();
+    assert_eq!(world.fake.state().requests.len(), 6);
 
     tokio::time::advance(Duration::from_secs(61)).await;
     world.fake.state().capacity.clear();
     world.launched(&numbered(0, 2)).await;
     let tokens: Vec<String> =
         world.fake.state().requests.iter().map(|request| request["ClientToken"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(tokens[4], "rfm-20261125-120000-abcdefgh-aaaaaaaa-2", "no token is used twice");
+    assert_eq!(tokens[6], "rfm-20261125-120000-abcdefgh-aaaaaaaa-2", "no token is used twice");
 }
 
 /// Which of these jobs are launched when each of them is tried once, in this order.

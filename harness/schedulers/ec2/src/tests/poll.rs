@@ -149,6 +149,24 @@ async fn what_s3_does_not_show_is_no_end_however_long_that_takes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_silent_for_good_ends_a_case_when_its_timer_is_over() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let mut runs = world.next(&job, None).await;
+    if !matches!(runs, JobStatus::Running { .. }) {
+        runs = world.next(&job, Some(&runs)).await;
+    }
+    (0..9_000).for_each(|_| world.fake.refuse(refused(action::LIST_OBJECTS, "AccessDenied", "Access Denied", 403)));
+    let lives = Duration::from_secs(Handle::of(&job).unwrap().lifetime.expires_after());
+    for (after, class) in [(lives, Class::Outage), (Duration::from_mins(11), Class::Infra)] {
+        tokio::time::sleep(after).await;
+        assert_eq!(world.ec2.wait(&job, Some(&runs)).await.unwrap_err().class, class);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tick_is_one_question_to_ec2_and_one_to_s3_for_all_jobs_of_a_session() {
     let world = World::new();
     let mut jobs = Vec::new();

@@ -122,7 +122,9 @@ impl Attempt<'_> {
                     return Ok(());
                 }
                 Ok(Launch::NotNow { why, retry_after, created }) => {
-                    if let Some(part) = created {
+                    // After an answer that was lost there may be something all the same.
+                    let part = created.or_else(|| failures.is_any().then(|| Box::new((*self.job).clone())));
+                    if let Some(part) = part {
                         vacate(self.context, self.scheduler, &part, &why)
                             .await
                             .map_err(|cause| End::infra(Phase::Launch, cause))?;

@@ -155,7 +155,11 @@ impl<'a> Attempt<'a> {
             let cancelled = self.context.cancel.is_cancelled();
             let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
             let recheck_in = match next_step(status, self.clocks.elapsed(), &self.limits, cancelled) {
-                Step::Wait { recheck_in } => recheck_in,
+                Step::Wait { recheck_in } => {
+                    // There is time left: it was another limit.
+                    late = late.filter(|_| recheck_in.is_none());
+                    recheck_in
+                }
                 // Seen only after the limit, because of an outage: the job's own times tell how long it ran.
                 Step::Judge(ending)
                     if late.is_some() && self.limits.run.is_some_and(|limit| ending.ended.since(ending.started) > limit) =>

@@ -395,7 +395,7 @@ async fn of_a_night_with_many_runs_the_newest_are_compared() {
 }
 
 #[tokio::test]
-async fn an_annotation_was_said_in_the_last_night_that_had_begun() {
+async fn an_annotation_was_said_in_the_last_night_of_which_a_session_had_started() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder);
     let store = Store::open(&path).await.unwrap();
@@ -405,10 +405,10 @@ async fn an_annotation_was_said_in_the_last_night_that_had_begun() {
     store.close().await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
     let nights = reader.nights_between("eidf", Night(0), Night(30_000)).await.unwrap();
-    let begins: Vec<i64> =
-        rows(&path, "SELECT CAST(begins AS TEXT) FROM night ORDER BY night").await.iter().map(|at| at.parse().unwrap()).collect();
+    let started = rows(&path, "SELECT CAST(started AS TEXT) FROM session ORDER BY started").await;
+    let started: Vec<i64> = started.iter().map(|at| at.parse().unwrap()).collect();
     let mut upkeep = Upkeep::open(&path).await.unwrap();
-    for created in [1, begins[1], begins[2] - 1, begins[2]] {
+    for created in [1, started[1], started[2] - 1, started[2]] {
         let (system, reason) = (Some("eidf".to_owned()), created.to_string());
         let annotation = Annotation {
             kind: RemarkKind::Dismiss,

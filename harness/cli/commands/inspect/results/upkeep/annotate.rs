@@ -109,11 +109,14 @@ async fn may_touch_a_change(reader: &Reader, annotation: &Annotation) -> anyhow:
         by_system.entry(known.metric.system.clone()).or_default().push(known);
     }
     for (of, metrics) in by_system.iter().filter(|(of, _)| system.as_ref().is_none_or(|system| system == *of)) {
+        let mut meant = metrics.iter().filter(|known| scope.covers(&name_of(known))).peekable();
+        if meant.peek().is_none() {
+            continue;
+        }
         if reader.judged(of).await?.until.is_none_or(|judged| judged < until) {
             return Ok(true);
         }
         let changes = reader.changes_before(of, Night(i32::MAX)).await?;
-        let mut meant = metrics.iter().filter(|known| scope.covers(&name_of(known)));
         if meant.any(|known| changes.get(&known.id).is_some_and(|changes| changes.iter().any(is_since))) {
             return Ok(true);
         }

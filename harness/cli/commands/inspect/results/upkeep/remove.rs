@@ -127,7 +127,9 @@ fn kept(tables: Vec<(&'static str, WhyKept)>) -> Vec<String> {
     let note = |(why, tables): (WhyKept, Vec<&str>)| {
         let why = match why {
             WhyKept::InUse => "others use them, or it takes too long; prune again later",
-            WhyKept::TooLarge => "over 1 GB is not written again while others wait; `VACUUM FULL` does it when nobody needs them",
+            WhyKept::TooLarge => {
+                "each is over 1 GB, and nobody could use it meanwhile: run `VACUUM FULL` on it when nobody needs it"
+            }
             WhyKept::NotOwner => "only their owner may write them again: prune as the user who created the tables",
             WhyKept::NoRoom => "its disk has no room for a copy of them",
         };
@@ -165,7 +167,7 @@ mod tests {
         ];
         insta::assert_snapshot!(kept(tables).join("\n"), @"
         note: the server keeps the space of member for the next rows: others use them, or it takes too long; prune again later
-        note: the server keeps the space of attempt_log for the next rows: over 1 GB is not written again while others wait; `VACUUM FULL` does it when nobody needs them
+        note: the server keeps the space of attempt_log for the next rows: each is over 1 GB, and nobody could use it meanwhile: run `VACUUM FULL` on it when nobody needs it
         note: the server keeps the space of measurement, case for the next rows: only their owner may write them again: prune as the user who created the tables
         note: the server keeps the space of job for the next rows: its disk has no room for a copy of them
         ");
