@@ -26,12 +26,17 @@ use crate::{
     write::{batch::Writer, message::Envelope},
 };
 use fate::{Fate, fate};
-use spool::{Spool, Tried};
+use spool::{Spool, TOUCHED_EVERY, Tried, touch};
 use spools::Spools;
-use std::{future, io, mem, ops::Range, path::Path, time::Duration};
+use std::{
+    future, io, mem,
+    ops::Range,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tokio::{
     task::JoinHandle,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 /// How long to wait between two attempts to connect.
@@ -121,7 +126,7 @@ impl Writer {
                 }
             });
         }
-        outage.returns = Some(tokio::spawn(connected(self.database.clone())));
+        outage.returns = Some(tokio::spawn(connected(self.database.clone(), outage.spool.path().to_owned())));
         let transaction = outage.transaction.take();
         self.keep(envelopes, transaction);
     }
@@ -248,9 +253,14 @@ impl Drop for Outage {
     }
 }
 
-/// Connects, however long that takes. A file can be opened while others keep it locked.
-async fn connected(database: Location) -> Connection {
+/// Connects, however long that takes, and says meanwhile that the spool has an owner. A file can be opened while others keep it locked.
+async fn connected(database: Location, spool: PathBuf) -> Connection {
+    let mut touched = Instant::now();
     loop {
+        if touched.elapsed() >= TOUCHED_EVERY {
+            touch(&spool);
+            touched = Instant::now();
+        }
         match connect::for_writing(&database).await {
             Ok((mut connection, _)) => match free(&mut connection).await {
                 Ok(()) => return connection,

@@ -17,11 +17,13 @@ use std::{
     hash::{BuildHasher, RandomState},
     io::{self, Write},
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
-/// What another host has left is written here after so long.
-const FORGOTTEN: Duration = Duration::from_hours(24);
+/// Whoever has a spool touches it so often, because another host may not see its lock.
+pub(super) const TOUCHED_EVERY: Duration = Duration::from_mins(1);
+/// A spool of another host that was not touched for so long is of a process that is gone.
+const FORGOTTEN: Duration = Duration::from_mins(15);
 
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -220,7 +222,17 @@ fn letters(name: &str) -> String {
     name.chars().map(letter).take(60).collect()
 }
 
-/// Whether nobody has written to a file for long: its host may be gone.
+/// Says that whoever has a spool lives.
+pub(super) fn touch(path: &Path) {
+    let touched = OpenOptions::new().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    if let Err(error) = touched
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        tracing::debug!(%error, path = %path.display(), "a spool is not touched");
+    }
+}
+
+/// Whether nobody has touched a file for long: its process is gone.
 fn is_forgotten(path: &Path) -> bool {
     let written = fs::metadata(path).and_then(|file| file.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > FORGOTTEN))
@@ -287,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_host_has_left_is_its_own_for_a_day() {
+    fn what_another_host_has_is_its_own_while_it_is_touched() {
         let folder = tempfile::tempdir().unwrap();
         let left = |host: &str| {
             let mut spool = Spool::new(folder.path(), host, "db", 1 << 20);
@@ -301,13 +313,17 @@ mod tests {
         let path = left("login-1.site.org");
         assert_eq!((found("login-1.site.org"), found("login-2.site.org")), (vec![path.clone()], vec![]));
         let file = File::options().write(true).open(&path).unwrap();
-        file.set_modified(std::time::SystemTime::now() - FORGOTTEN - Duration::from_mins(1)).unwrap();
+        let old = SystemTime::now() - FORGOTTEN - Duration::from_mins(1);
+        file.set_modified(old).unwrap();
+        touch(&path);
+        assert_eq!(found("login-2.site.org"), [""; 0].map(PathBuf::from));
+        file.set_modified(old).unwrap();
         assert_eq!(found("login-2.site.org"), std::slice::from_ref(&path));
         // Earlier versions have named no host.
         let name = path.file_name().unwrap().to_string_lossy().replace(".login-1-site-org", "");
         let old = folder.path().join(&name);
         fs::rename(&path, &old).unwrap();
-        fs::File::options().write(true).open(&old).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+        fs::File::options().write(true).open(&old).unwrap().set_modified(SystemTime::now()).unwrap();
         assert_eq!(found("login-2.site.org"), [old], "{name}");
     }
 
