@@ -249,8 +249,9 @@ async fn a_rebuild_writes_the_same_rows_again() {
     result.measurements.push(of_section("p2", "gpu-09", 6.0));
     store.finished(&session, &result).await.unwrap();
     store.close().await.unwrap();
-    let of_node = "SELECT CAST(f.value AS TEXT) FROM node_figure f JOIN node n ON n.id = f.node WHERE n.name = 'gpu-09'";
-    assert_eq!(rows(&path, of_node).await, ["6.0"]);
+    let of_node =
+        "SELECT CAST(CAST(f.value AS INTEGER) AS TEXT) FROM node_figure f JOIN node n ON n.id = f.node WHERE n.name = 'gpu-09'";
+    assert_eq!(rows(&path, of_node).await, ["6"]);
     let before = summaries(&path).await;
     assert!(before.len() > 200, "{} rows", before.len());
     let mut upkeep = Upkeep::open(&path).await.unwrap();
