@@ -1,4 +1,5 @@
-//! A change of one metric: since when, by how much, and what became of it.
+//! A change of one metric: since when, by how much, and what became of it. Longer than other files: every way in which a change ends
+//! is here, with its table of cases beside it.
 
 use crate::{
     night::{

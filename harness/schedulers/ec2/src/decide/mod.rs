@@ -9,8 +9,8 @@
 //! block   a capacity block -> whether a job fits into it
 //! log     segments in S3, what the console has -> the log, and how many bytes are missing
 //! ```
-//! What a decision needs of earlier looks is an argument of it; `poll::tracked` remembers it. Another process that looks at the same instances and objects
-//! comes to the same end, later.
+//! What a decision needs of earlier looks is an argument of it; `poll::tracked` remembers it. Another process that looks at the same
+//! instances and objects comes to the same end, later.
 
 pub(crate) mod block;
 pub(crate) mod clock;

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_core::{
     error::Class,
-    job::scheduler::{Disruption, Exit, JobStatus, Scheduler},
+    job::scheduler::{Disruption, Exit, Job, JobStatus, Scheduler},
 };
 use muster_text::time::Timestamp;
 use serde_json::json;
@@ -121,17 +121,23 @@ async fn a_look_that_fails_ends_no_job() {
     assert!(matches!(world.end(&job).await, Ok(JobStatus::Ended(_))));
 }
 
+/// A job that runs, and the status that says so.
+async fn running(world: &World) -> (Job, JobStatus) {
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let mut runs = world.next(&job, None).await;
+    if !matches!(runs, JobStatus::Running { .. }) {
+        runs = world.next(&job, Some(&runs)).await;
+    }
+    (job, runs)
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_s3_does_not_show_is_no_end_however_long_that_takes() {
     for action in [action::LIST_OBJECTS, action::GET_OBJECT] {
         let world = World::new();
-        let job = world.launched(&job()).await;
-        world.set(&job, "running", None);
-        world.says(&job, 0, "running", None);
-        let mut runs = world.next(&job, None).await;
-        if !matches!(runs, JobStatus::Running { .. }) {
-            runs = world.next(&job, Some(&runs)).await;
-        }
+        let (job, runs) = running(&world).await;
         (0..60).for_each(|_| world.fake.refuse(refused(action, "AccessDenied", "Access Denied", 403)));
         world.says(&job, 0, "done", Some(0));
         world.set(&job, "terminated", Some(("Client.InstanceInitiatedShutdown", "")));
@@ -151,13 +157,7 @@ async fn what_s3_does_not_show_is_no_end_however_long_that_takes() {
 #[tokio::test(start_paused = true)]
 async fn what_is_silent_for_good_ends_a_case_when_its_timer_is_over() {
     let world = World::new();
-    let job = world.launched(&job()).await;
-    world.set(&job, "running", None);
-    world.says(&job, 0, "running", None);
-    let mut runs = world.next(&job, None).await;
-    if !matches!(runs, JobStatus::Running { .. }) {
-        runs = world.next(&job, Some(&runs)).await;
-    }
+    let (job, runs) = running(&world).await;
     (0..9_000).for_each(|_| world.fake.refuse(refused(action::LIST_OBJECTS, "AccessDenied", "Access Denied", 403)));
     let lives = Duration::from_secs(Handle::of(&job).unwrap().lifetime.expires_after());
     for (after, class) in [(lives, Class::Outage), (Duration::from_mins(11), Class::Infra)] {

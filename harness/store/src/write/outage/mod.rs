@@ -32,11 +32,12 @@ use std::{
     future, io, mem,
     ops::Range,
     path::{Path, PathBuf},
+    pin::pin,
     time::Duration,
 };
 use tokio::{
     task::JoinHandle,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 /// How long to wait between two attempts to connect.
@@ -253,15 +254,21 @@ impl Drop for Outage {
     }
 }
 
-/// Connects, however long that takes, and says meanwhile that the spool has an owner. A file can be opened while others keep it locked.
+/// Connects, and says meanwhile that the spool has an owner: also while a server takes a connection and stays silent.
 async fn connected(database: Location, spool: PathBuf) -> Connection {
-    let mut touched = Instant::now();
+    let mut connected = pin!(connect_again(&database));
     loop {
-        if touched.elapsed() >= TOUCHED_EVERY {
-            touch(&spool);
-            touched = Instant::now();
+        tokio::select! {
+            connection = &mut connected => return connection,
+            () = sleep(TOUCHED_EVERY) => touch(&spool),
         }
-        match connect::for_writing(&database).await {
+    }
+}
+
+/// Connects, however long that takes. A file can be opened while others keep it locked.
+async fn connect_again(database: &Location) -> Connection {
+    loop {
+        match connect::for_writing(database).await {
             Ok((mut connection, _)) => match free(&mut connection).await {
                 Ok(()) => return connection,
                 Err(error) => tracing::debug!(%error, "the results database is still locked"),

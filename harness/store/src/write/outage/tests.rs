@@ -149,3 +149,17 @@ async fn an_empty_spool_that_a_full_disk_has_left_is_removed_without_a_word() {
     assert_eq!((store.notes(), path.exists()), (&[][..], false));
     store.close().await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_spool_is_touched_while_a_server_takes_a_connection_and_stays_silent() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.spool");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+    std::fs::File::create(&path).unwrap().set_modified(long_ago).unwrap();
+    let url = format!("postgres://ada@{}/muster?sslmode=disable", silent.local_addr().unwrap());
+    let connecting = tokio::spawn(super::connected(url.as_str().into(), path.clone()));
+    tokio::time::sleep(super::TOUCHED_EVERY * 2).await;
+    assert!(!connecting.is_finished() && std::fs::metadata(&path).unwrap().modified().unwrap() > long_ago);
+    connecting.abort();
+}
