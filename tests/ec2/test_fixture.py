@@ -14,6 +14,8 @@ import boto3
 import botocore.config
 import botocore.exceptions
 
+from fixture import left
+
 
 class Cloud:
     """A client of one cloud. The cloud ends with it."""
@@ -298,6 +300,17 @@ class Lives(FixtureTest):
         until("its folder is gone", lambda: not os.path.exists(os.path.dirname(folder)))
         with self.assertRaises(ConnectionRefusedError):
             until("its port is closed", lambda: socket.create_connection((address.hostname, address.port)).close(), 5)
+
+    def test_a_cloud_that_ends_while_instances_boot_leaves_none(self):
+        clouds = [Cloud() for _ in range(4)]
+        for other in clouds:
+            other.ask("set", boot=0)
+            other.launch(count=6)
+            other.close()
+        folders = [other.description["folder"] for other in clouds]
+        until("their folders are gone", lambda: not any(map(os.path.exists, folders)))
+        time.sleep(1)
+        self.assertEqual([], [each for folder in folders for each in left.left(folder)])
 
 
 class MetadataService(FixtureTest):
