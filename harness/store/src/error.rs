@@ -110,7 +110,7 @@ pub enum StoreError {
     #[error("something of session {session} may be left: `muster sweep` removes it, then the session can be deleted")]
     Unswept { session: SessionId },
     #[error("no backup to {}: {why}", target.display())]
-    Backup { target: PathBuf, why: String },
+    Backup { target: Location, why: String },
     #[error("no session begins with `{prefix}`{}", as_night(prefix))]
     NoSession { prefix: String },
     #[error("several sessions begin with `{prefix}`: {}", list(matches))]

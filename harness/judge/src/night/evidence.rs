@@ -7,7 +7,7 @@
 
 use crate::{
     night::gaps::{self, ALTERNATIVES},
-    stats::location::as_float,
+    stats::{exponential::exponentials, location::as_float},
 };
 use std::sync::LazyLock;
 
@@ -72,50 +72,58 @@ pub fn evidence(values: &[f64], tempering: f64) -> Option<Evidence> {
 /// The weighted sum over alternatives of what they say.
 fn total(logs: &[f64; ALTERNATIVES], tempering: f64, baseline: usize) -> f64 {
     let Some(gaps) = gaps::of_baseline(baseline) else { return 0.0 };
-    let said = |(log, prior): (&f64, f64)| if prior == 0.0 { 0.0 } else { prior * libm::exp(tempering * log) };
-    logs.iter().zip(gaps.alternatives.iter().map(|alternative| alternative.prior)).map(said).sum()
+    let said = exponentials(logs.map(|log| tempering * log));
+    said.iter().zip(&gaps.alternatives).map(|(said, alternative)| alternative.prior * said).sum()
 }
 
 /// Where each of the last values stands among those of the baseline, which moves on with the supposed start.
 struct Places<'a> {
     values: &'a [f64],
-    /// For each of the last values, how many of the baseline are below it, and how many are not above it.
-    counts: [(u32, u32); STARTS],
     first: usize,
+    /// The values from `first` on. Those that are missing are NaN, which is neither below nor above anything.
+    last: [f64; STARTS],
+    /// For each of them, how many of the baseline are below it.
+    below: [usize; STARTS],
+    /// And how many are not above it.
+    at_most: [usize; STARTS],
 }
 
 impl<'a> Places<'a> {
     fn new(values: &'a [f64], first: usize) -> Self {
-        let mut places = Self { values, counts: [(0, 0); STARTS], first };
-        let baseline = &values[first.saturating_sub(LONGEST_BASELINE)..first];
-        for (count, value) in places.counts.iter_mut().zip(&values[first..]) {
-            for other in baseline {
-                count.0 += u32::from(other < value);
-                count.1 += u32::from(other <= value);
-            }
+        let last = std::array::from_fn(|place| values.get(first + place).copied().unwrap_or(f64::NAN));
+        let mut places = Self { values, first, last, below: [0; STARTS], at_most: [0; STARTS] };
+        for value in &values[first.saturating_sub(LONGEST_BASELINE)..first] {
+            places.join(*value);
         }
         places
     }
 
     /// The value at `since` joins the baseline, and the oldest leaves it if it is full.
     fn move_on(&mut self, since: usize) {
-        let joins = self.values[since];
-        let leaves = since.checked_sub(LONGEST_BASELINE).map(|place| self.values[place]);
-        let done = since + 1 - self.first;
-        for ((below, at_most), value) in self.counts.iter_mut().zip(&self.values[self.first..]).skip(done) {
-            *below += u32::from(joins < *value);
-            *at_most += u32::from(joins <= *value);
-            if let Some(leaves) = leaves {
-                *below -= u32::from(leaves < *value);
-                *at_most -= u32::from(leaves <= *value);
-            }
+        self.join(self.values[since]);
+        if let Some(oldest) = since.checked_sub(LONGEST_BASELINE) {
+            self.leave(self.values[oldest]);
+        }
+    }
+
+    fn join(&mut self, value: f64) {
+        for place in 0..STARTS {
+            self.below[place] += usize::from(value < self.last[place]);
+            self.at_most[place] += usize::from(value <= self.last[place]);
+        }
+    }
+
+    fn leave(&mut self, value: f64) {
+        for place in 0..STARTS {
+            self.below[place] -= usize::from(value < self.last[place]);
+            self.at_most[place] -= usize::from(value <= self.last[place]);
         }
     }
 
     /// The gap into which each value from `since` on falls: of equal values half are below, rounded down.
     fn gaps(&self, since: usize) -> impl Iterator<Item = usize> {
-        let length = self.values.len() - self.first;
-        self.counts[since - self.first..length].iter().map(|(below, at_most)| (below + (at_most - below) / 2) as usize)
+        (since - self.first..self.values.len() - self.first)
+            .map(|place| self.below[place] + (self.at_most[place] - self.below[place]) / 2)
     }
 
     /// What the values from `since` on say for each alternative, as logarithms.

@@ -8,7 +8,7 @@ use crate::{
     night::evidence::{LONGEST_BASELINE, SHORTEST_BASELINE},
     stats::{location::as_float, normal},
 };
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Which way a change goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,13 @@ pub(super) struct Gaps {
     pub(super) logs: Vec<[f64; ALTERNATIVES]>,
 }
 
-static GAPS: LazyLock<Vec<Gaps>> = LazyLock::new(|| (SHORTEST_BASELINE..=LONGEST_BASELINE).map(Gaps::new).collect());
+/// Made when they are needed: nearly all baselines are the longest.
+static GAPS: [OnceLock<Gaps>; LONGEST_BASELINE - SHORTEST_BASELINE + 1] =
+    [const { OnceLock::new() }; LONGEST_BASELINE - SHORTEST_BASELINE + 1];
 
 /// Those of a baseline of `n` values; shorter and longer ones have none.
 pub(super) fn of_baseline(n: usize) -> Option<&'static Gaps> {
-    GAPS.get(n.checked_sub(SHORTEST_BASELINE)?)
+    Some(GAPS.get(n.checked_sub(SHORTEST_BASELINE)?)?.get_or_init(|| Gaps::new(n)))
 }
 
 impl Gaps {

@@ -333,7 +333,9 @@ impl<'a> Followed<'a> {
     }
 
     fn verdict(self, family: &Family) -> Verdict {
-        let smallest_step = self.smallest_step(family);
+        let last = &self.present.values[self.present.values.len().saturating_sub(LONGEST_BASELINE)..];
+        let spread = centre_and_sigma(last);
+        let smallest_step = spread.and_then(|spread| self.smallest_step(last.len(), spread, family));
         // Of what is not measured any more only a regression is told: nothing has shown that it is over.
         let is_told =
             |change: &Change| change.is_open() && change.is_worse() && !change.is_gone(self.metric.direction, self.min_effect);
@@ -370,14 +372,13 @@ impl<'a> Followed<'a> {
             | Word::Accepted
             | Word::Known => false,
         };
-        let last = &self.present.values[self.present.values.len().saturating_sub(LONGEST_BASELINE)..];
         Verdict {
             is_planned: self.is_planned(),
             word,
             is_new,
             is_counted,
             value: self.value,
-            level: median(last),
+            level: spread.map(|(centre, _)| centre),
             nights: self.present.values.len(),
             began: self.present.began,
             evidence: self.evidence.map_or(0.0, |evidence| evidence.sum),
@@ -430,12 +431,10 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// The smallest step that is found in nine of ten cases within seven nights when it moves alone.
-    fn smallest_step(&self, family: &Family) -> Option<f64> {
-        let values = &self.present.values;
-        let last = &values[values.len().saturating_sub(LONGEST_BASELINE)..];
-        let (centre, sigma) = centre_and_sigma(last)?;
-        let sigmas = sigmas_found(last.len())? + SIGMAS_A_TENFOLD * libm::log10(as_float(family.metrics) / USUAL_FAMILY).max(0.0);
+    /// The smallest step that is found in nine of ten cases within seven nights when it moves alone, by so many last values and their
+    /// centre and sigma.
+    fn smallest_step(&self, values: usize, (centre, sigma): (f64, f64), family: &Family) -> Option<f64> {
+        let sigmas = sigmas_found(values)? + SIGMAS_A_TENFOLD * libm::log10(as_float(family.metrics) / USUAL_FAMILY).max(0.0);
         // Values that resemble their neighbours say c times as much, and what they say grows with the square of the step.
         let step = sigmas * relative_change(centre, centre + sigma) / family.tempering.sqrt();
         Some(step.max(self.min_effect))

@@ -35,10 +35,13 @@ pub enum Began {
 
 /// The segments of a metric with these changes up to a night, at least one. The last is the present one.
 pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Annotation], night: Night) -> Vec<Segment> {
-    let mut segments = vec![Segment::default()];
+    let all = ordered(&metric.values, night);
+    // Nearly always the only one.
+    let first = Segment { nights: Vec::with_capacity(all.len()), values: Vec::with_capacity(all.len()), ..Segment::default() };
+    let mut segments = vec![first];
     let mut opened = changes.iter().filter(|change| change.state.is_level()).peekable();
     let mut previous: Option<(u32, &Basis)> = None;
-    for Value { night, value, segment } in ordered(&metric.values, night) {
+    for Value { night, value, segment } in all {
         let is_excluded = !value.is_finite()
             || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
             || changes.iter().any(|change| change.state.leaves_out(change.since, night));

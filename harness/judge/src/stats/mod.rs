@@ -1,14 +1,16 @@
 //! Statistics of short series: distribution-free where that is possible, the same bits on every machine.
 //!
 //! ```text
-//! normal     PHI and its inverse
-//! location   median, percentile, spread
-//! rank       the exact distribution of Mann and Whitney's U, also with ties; the test
-//! shift      Hodges and Lehmann's estimate of a ratio, with its interval
-//! trend      Theil and Sen's line, a step or a drift, autocorrelation of ranks
+//! normal        PHI and its inverse
+//! exponential   several at once
+//! location      median, percentile, spread
+//! rank          the exact distribution of Mann and Whitney's U, also with ties; the test
+//! shift         Hodges and Lehmann's estimate of a ratio, with its interval
+//! trend         Theil and Sen's line, a step or a drift, autocorrelation of ranks
 //! ```
 //! Exponentials and logarithms come from libm: those of the platform differ in their last bits.
 
+pub mod exponential;
 pub mod location;
 pub mod normal;
 pub mod rank;

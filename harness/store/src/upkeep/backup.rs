@@ -22,7 +22,10 @@ impl Upkeep {
     /// # Errors
     /// [`StoreError::Backup`], and the file that is there stays as it is.
     pub async fn backup(&mut self, target: &Path) -> Result<u64, StoreError> {
-        let failed = |why: String| StoreError::Backup { target: target.to_owned(), why };
+        let failed = |why: String| StoreError::Backup { target: target.into(), why };
+        if Location::from(target).as_file().is_none() {
+            return Err(failed("a copy is a file, and this is a server".to_owned()));
+        }
         let Location::File(source) = &self.database else {
             return Err(failed("a database on a server is copied with `pg_dump`".to_owned()));
         };

@@ -271,6 +271,18 @@ finished impatient timeout{pending}
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_site_without_room_has_answered() {
+    let mut bench = Bench::new().await;
+    let outage = json!({ "launch": { "error": { "class": "outage", "message": "connection refused", "times": 6 } } });
+    let full = json!({ "launch": { "delay_ms": 30_000, "not_now": [{ "why": "quota", "retry_after_ms": 3_000_000 }] } });
+    let results = all(&bench, [case("away", outage), case("full", full)]).await;
+    assert!(results.iter().all(|result| result.outcome == Outcome::Pass), "{results:?}");
+    let is_told = |line: &String| line.starts_with("warning") || line.contains("quota") || line.starts_with("finished");
+    let told: Vec<String> = bench.drain().into_iter().filter(is_told).collect();
+    insta::assert_snapshot!(told.join("\n"), @"");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_created_without_room_for_the_rest_is_removed_before_the_next_attempt() {
     let bench = Bench::new().await;
     let part = || json!({ "not_now": [{ "why": "3 of 4 instances", "created": true }] });
