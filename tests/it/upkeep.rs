@@ -152,7 +152,7 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     sandbox.write("notes.txt", "mine");
     let before = std::fs::read(database(&sandbox)).expect("the database");
     let from = ["--from", "2026-11-17", "--reason", "why"];
-    let rows: [&[&str]; 18] = [
+    let rows: [&[&str]; 19] = [
         &["alias", "sped", "rate"],
         &["alias", "speed", " "],
         &["annotate", "--from", "17.11.2026", "--reason", "why"],
