@@ -8,7 +8,7 @@ use crate::{
     error::SqlError,
     file::is_file_if_any,
     schema,
-    sql::{Connection, query},
+    sql::{Connection, GATHERED, query},
 };
 use muster_host::files;
 use sqlx::{
@@ -89,7 +89,8 @@ pub(crate) async fn integrity(path: &Path) -> Result<String, sqlx::Error> {
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {
-    SqliteConnectOptions::new().filename(path).busy_timeout(BUSY).foreign_keys(true).disable_statement_logging()
+    let options = SqliteConnectOptions::new().filename(path).busy_timeout(BUSY).foreign_keys(true);
+    options.row_buffer_size(GATHERED).disable_statement_logging()
 }
 
 /// Returns the journal that the file really has. SQLite does not wait for a lock here, so this does.

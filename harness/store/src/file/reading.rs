@@ -14,7 +14,7 @@ use crate::{
     error::SqlError,
     file::{connect::BUSY, is_file_if_any},
     schema,
-    sql::Connection,
+    sql::{Connection, GATHERED},
 };
 use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 use std::{
@@ -134,7 +134,8 @@ impl Opened {
             Way::Shared | Way::AsItIs => None,
         };
         let database = copy.as_ref().map_or_else(|| path.to_owned(), |copy| copy.path().join("results.db"));
-        let options = SqliteConnectOptions::new().filename(database).busy_timeout(BUSY).disable_statement_logging();
+        let options = SqliteConnectOptions::new().filename(database).busy_timeout(BUSY);
+        let options = options.row_buffer_size(GATHERED).disable_statement_logging();
         let options = match way {
             Way::Shared => options.read_only(true),
             Way::AsItIs => options.read_only(true).immutable(true),

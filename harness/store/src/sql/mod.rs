@@ -13,16 +13,26 @@ pub(crate) use dialect::Dialect;
 pub(crate) use row::{FromColumn, Row};
 pub(crate) use value::{ToValue, Value};
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
 use sqlx::{
     AssertSqlSafe, Connection as _, Error, Executor, PgConnection, SqliteConnection, postgres::PgArguments, query::Query,
-    sqlite::SqliteArguments,
+    sqlite::{SqliteArguments, SqliteRow},
 };
 use sqlx::{SqlSafeStr, SqlStr};
-use std::fmt::{Display, Write as _};
+use std::{
+    fmt::{Display, Write as _},
+    time::Duration,
+};
 
 /// Writers wait for a server for 30 seconds before they keep results on their own disk.
 const REWRITE_LIMITS: &str = "SET lock_timeout = '3s'; SET statement_timeout = '20s'";
+
+/// Of each answer of SQLite so many rows are taken at once.
+const AT_ONCE: usize = 64;
+/// How long the others gather.
+const A_BATCH: Duration = Duration::from_millis(1);
+/// And how many may be there meanwhile: SQLite reads about one in a microsecond.
+pub(crate) const GATHERED: usize = 1024;
 
 /// A connection to either database.
 #[derive(Debug)]
@@ -178,10 +188,12 @@ impl Statement {
         let mut rows = Vec::new();
         match connection {
             Connection::Sqlite(connection) => {
-                let mut found = self.for_sqlite()?.fetch(connection);
-                while let Some(row) = found.try_next().await? {
+                let found = self.for_sqlite()?.fetch(connection);
+                in_batches(found, |row| {
                     rows.push(Row::Sqlite(row));
-                }
+                    Ok(())
+                })
+                .await?;
             }
             Connection::Postgres(connection) => {
                 let mut found = self.for_postgres()?.fetch(connection);
@@ -201,10 +213,7 @@ impl Statement {
     ) -> Result<(), Error> {
         match connection {
             Connection::Sqlite(connection) => {
-                let mut rows = self.for_sqlite()?.fetch(connection).map(|row| row.map(Row::Sqlite));
-                while let Some(row) = rows.try_next().await? {
-                    each(&row)?;
-                }
+                in_batches(self.for_sqlite()?.fetch(connection), |row| each(&Row::Sqlite(row))).await?;
             }
             Connection::Postgres(connection) => {
                 let mut rows = self.for_postgres()?.fetch(connection).map(|row| row.map(Row::Postgres));
@@ -240,6 +249,28 @@ impl Statement {
         let mut arguments = PgArguments::default();
         value::add_postgres(&mut arguments, self.values).map_err(Error::Encode)?;
         Ok(sqlx::query_with(self.text, arguments))
+    }
+}
+
+/// Hands out the rows of SQLite, which reads on a thread of its own. Who waits for each row is woken for each, and that costs several
+/// times what the row does: of a long answer the rows are taken as they have gathered.
+async fn in_batches(
+    mut rows: impl Stream<Item = Result<SqliteRow, Error>> + Unpin,
+    mut each: impl FnMut(SqliteRow) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut count = 0;
+    loop {
+        let row = if count < AT_ONCE {
+            rows.try_next().await?
+        } else if let Some(row) = rows.try_next().now_or_never() {
+            row?
+        } else {
+            tokio::time::sleep(A_BATCH).await;
+            continue;
+        };
+        let Some(row) = row else { return Ok(()) };
+        each(row)?;
+        count += 1;
     }
 }
 
