@@ -15,6 +15,10 @@ fn the_containerfile_has_the_toolchain_of_the_workspace_and_is_given_the_manifes
         recipe.contains(&format!("rust:{channel}-slim")),
         "deploy/Containerfile builds with another toolchain than {channel}"
     );
+    assert!(
+        recipe.contains("! -path ./.cargo/config.toml") && read(".containerignore").contains("\n!.cargo\n"),
+        "the dependencies are built without .cargo/config.toml"
+    );
     // The recipe finds every manifest in what it is given.
     let ignored = read(".containerignore");
     let workspace = read("Cargo.toml");
