@@ -15,7 +15,9 @@ pub(crate) use value::{ToValue, Value};
 
 use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt};
 use sqlx::{
-    AssertSqlSafe, Connection as _, Error, Executor, PgConnection, SqliteConnection, postgres::PgArguments, query::Query,
+    AssertSqlSafe, Connection as _, Error, Executor, PgConnection, SqliteConnection,
+    postgres::PgArguments,
+    query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
 use sqlx::{SqlSafeStr, SqlStr};
