@@ -28,7 +28,7 @@ const LATEST: &str = "latest";
 pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
-    let (lhs, rhs) = runtime::build()?.block_on(async {
+    let (lhs, rhs) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let lhs = match &comparison.lhs {
             Some(lhs) => stored(&asked, lhs, &filters, &question, None).await?,
@@ -49,7 +49,7 @@ pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow
 pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
-    let groups = runtime::build()?.block_on(async {
+    let groups = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         stored(&asked, &comparison.rhs, &filters, &question, None).await
     })?;

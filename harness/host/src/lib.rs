@@ -1,4 +1,4 @@
-//! What Muster does on the machine it runs on: accounts, clock, processes, files. Knows nothing of checks and jobs.
+//! What Muster does on the machine it runs on: accounts, clock, processes, processors, files. Knows nothing of checks and jobs.
 
 pub mod account;
 pub mod clock;
@@ -6,5 +6,6 @@ pub mod file_limit;
 pub mod files;
 pub mod owner;
 pub mod process;
+pub mod processor;
 pub mod replace;
 pub mod user_folders;

@@ -1,8 +1,9 @@
-//! The runtime that a session runs on: few threads, for it waits most of the time.
+//! The runtime that a session, or a question, runs on: few threads, for it waits most of the time.
 //!
 //! A thread's turn costs as much as the work that it takes over. With few threads a thread that has finished finds its
 //! next work queued instead of being woken for it, and thousands of cases that begin together cannot start hundreds.
 
+use muster_host::processor;
 use std::{io, ops::Deref, thread::available_parallelism, time::Duration};
 use tokio::runtime::{Builder, Runtime};
 
@@ -14,7 +15,7 @@ const DISK_THREADS: usize = 4;
 /// A call to a file system that has not returned by then may never do so.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// The runtime of a session. Its end does not wait for threads that hang.
+/// The runtime of a session, or of a question. Its end does not wait for threads that hang.
 #[derive(Debug)]
 pub struct SessionRuntime(Option<Runtime>);
 
@@ -35,7 +36,18 @@ impl Drop for SessionRuntime {
     }
 }
 
-/// Builds it.
+/// Builds that of a question which reads many figures, and launches nothing: one thread. That of SQLite, which reads the rows, takes
+/// turns with it; on two processors each row would move between their caches several times, and both would spend twice the time.
+///
+/// # Errors
+/// When the operating system has no descriptor to give.
+pub fn of_question() -> io::Result<SessionRuntime> {
+    processor::stay_on_one();
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    Ok(SessionRuntime(Some(runtime)))
+}
+
+/// Builds that of a session.
 ///
 /// As many logs are put together at once as there are processors, and the rest is left to other files.
 ///

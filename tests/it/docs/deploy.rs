@@ -16,7 +16,7 @@ fn the_containerfile_has_the_toolchain_of_the_workspace_and_is_given_the_manifes
         "deploy/Containerfile builds with another toolchain than {channel}"
     );
     assert!(
-        recipe.contains("! -path ./.cargo/config.toml") && read(".containerignore").contains("\n!.cargo\n"),
+        recipe.contains("! -path ./.cargo/config.toml") && read(".containerignore").contains("\n!.cargo/config.toml\n"),
         "the dependencies are built without .cargo/config.toml"
     );
     // The recipe finds every manifest in what it is given.

@@ -75,7 +75,7 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
     let id = chosen::change(change)?;
     let settings = SiteSettings::read(cli, terminal)?;
-    let (judged, facts) = runtime::build()?.block_on(async {
+    let (judged, facts) = runtime::of_question()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
         let systems = chosen::systems(&reader, cli.files.typed_system(), None).await?;
         let mut judged = Vec::new();
@@ -107,7 +107,7 @@ fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Termi
 fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedSystem>> {
     let night = night.map(chosen::night).transpose()?;
     let settings = SiteSettings::read(cli, terminal)?;
-    runtime::build()?.block_on(async {
+    runtime::of_question()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
         let mut judged = Vec::new();
         for chosen in chosen::systems(&reader, cli.files.typed_system(), night).await? {

@@ -6,7 +6,7 @@ use std::f64::consts::LOG2_E;
 const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 /// 1.5 * 2^52. With it added, the last bits of a small number are those of the nearest whole number.
 const WHOLE: f64 = 6_755_399_441_055_744.0;
-/// Where the result is neither 0 nor infinite.
+/// Where the result is a number of full precision.
 const RANGE: [f64; 2] = [-708.0, 709.0];
 /// The bits of a number before which its exponent is.
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;

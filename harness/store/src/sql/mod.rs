@@ -29,12 +29,12 @@ use std::{
 /// Writers wait for a server for 30 seconds before they keep results on their own disk.
 const REWRITE_LIMITS: &str = "SET lock_timeout = '3s'; SET statement_timeout = '20s'";
 
-/// Of each answer of SQLite so many rows are taken at once.
-const AT_ONCE: usize = 64;
-/// How long the others gather.
-const A_BATCH: Duration = Duration::from_millis(1);
-/// And how many may be there meanwhile: SQLite reads about one in a microsecond.
+/// So many rows of SQLite wait to be taken; then its thread waits, too. It reads about one in a microsecond.
 pub(crate) const GATHERED: usize = 1024;
+/// So many rows of an answer are taken one by one, so that a short one costs no time.
+const ONE_BY_ONE: usize = GATHERED;
+/// For the others nobody looks so long, or twice that: tokio rounds up.
+const A_BATCH: Duration = Duration::from_millis(1);
 
 /// A connection to either database.
 #[derive(Debug)]
@@ -262,7 +262,7 @@ async fn in_batches(
 ) -> Result<(), Error> {
     let mut count = 0;
     loop {
-        let row = if count < AT_ONCE {
+        let row = if count < ONE_BY_ONE {
             rows.try_next().await?
         } else if let Some(row) = rows.try_next().now_or_never() {
             row?
@@ -303,5 +303,54 @@ impl Builder {
 
     pub(crate) fn build(self) -> Statement {
         Statement { text: AssertSqlSafe(self.text).into_sql_str(), values: self.values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
+
+    /// The numbers up to one. SQLite has no absolute value of the lowest number.
+    const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 WHERE $1 > 0 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+        SELECT i, CASE WHEN i = $2 THEN abs(-9223372036854775807 - 1) END FROM n";
+
+    async fn in_memory() -> Connection {
+        Connection::Sqlite(SqliteConnectOptions::new().row_buffer_size(GATHERED).connect().await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn every_row_comes_once_and_in_order_however_many_there_are() {
+        let mut connection = in_memory().await;
+        for count in [0, 1, 1023, 1024, 1025, 5000] {
+            let mut found = Vec::new();
+            let each = |row: &Row| {
+                found.push(row.try_get::<i64>(0)?);
+                Ok(())
+            };
+            query(NUMBERS).bind(count).bind(0_i64).for_each(&mut connection, each).await.unwrap();
+            assert_eq!(found, (1..=count).collect::<Vec<i64>>());
+            let all = query(NUMBERS).bind(count).bind(0_i64).fetch_all(&mut connection).await.unwrap();
+            assert_eq!(i64::try_from(all.len()).unwrap(), count);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_error_on_either_side_ends_an_answer_and_not_the_connection() {
+        let mut connection = in_memory().await;
+        for at in [10, 3000] {
+            let mut taken = 0;
+            let each = |_: &Row| {
+                taken += 1;
+                Ok(())
+            };
+            let answer = query(NUMBERS).bind(5000_i64).bind(at).for_each(&mut connection, each).await;
+            assert!(answer.unwrap_err().to_string().contains("integer overflow"));
+            assert_eq!(taken, at - 1);
+            let refuse = |row: &Row| if row.try_get::<i64>(0)? == at { Err(Error::RowNotFound) } else { Ok(()) };
+            let answer = query(NUMBERS).bind(9000_i64).bind(0_i64).for_each(&mut connection, refuse).await;
+            assert!(matches!(answer, Err(Error::RowNotFound)));
+            assert_eq!(query("SELECT 7").fetch_scalar::<i64>(&mut connection).await.unwrap(), 7);
+        }
     }
 }

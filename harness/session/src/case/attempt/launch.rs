@@ -105,12 +105,9 @@ impl Attempt<'_> {
             }
             self.mark_may_exist();
             crash_points::reached(crash_points::Point::LaunchStarted);
-            let answer = launch_once(self.scheduler, &self.job).await;
-            if answer.is_ok() {
-                self.context.reached(&self.case.partition, Phase::Launch);
-            }
-            let error = match answer {
+            let error = match launch_once(self.scheduler, &self.job).await {
                 Ok(Launch::Launched(job)) => {
+                    self.context.reached(&self.case.partition, Phase::Launch);
                     crash_points::reached(crash_points::Point::Launched);
                     let now = clock::now();
                     record.result.times.launched = Some(now);

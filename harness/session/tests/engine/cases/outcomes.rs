@@ -271,25 +271,6 @@ finished impatient timeout{pending}
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_site_without_room_has_answered() {
-    let mut bench = Bench::new().await;
-    let outage = json!({ "launch": { "error": { "class": "outage", "message": "connection refused", "times": 6 } } });
-    let full = json!({ "launch": { "delay_ms": 30_000, "not_now": [{ "why": "quota", "retry_after_ms": 3_000_000 }] } });
-    let wide = |case: Case| Case { max_jobs: 2, ..case };
-    let results = all(&bench, [wide(case("away", outage)), wide(case("full", full))]).await;
-    assert!(results.iter().all(|result| result.outcome == Outcome::Pass), "{results:?}");
-    let is_told = |line: &String| line.starts_with("warning") || line.contains("quota") || line.starts_with("finished");
-    let told: Vec<String> = bench.drain().into_iter().filter(is_told).collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
-warning partition p: no answer for 7.0s, its cases wait (a launch for 5m, a running case until 5m after its time limit): connection refused
-warning partition p: it answers again, after 23.0s at least
-phase full launch: quota
-finished away pass
-finished full pass
-");
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_was_created_without_room_for_the_rest_is_removed_before_the_next_attempt() {
     let bench = Bench::new().await;
     let part = || json!({ "not_now": [{ "why": "3 of 4 instances", "created": true }] });

@@ -29,7 +29,7 @@ const CASES: usize = 12;
 
 pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.night.as_deref().unwrap_or("last-night"))?.and(&filters(cli, &args.filters)?);
-    let (night, future) = runtime::build()?.block_on(async {
+    let (night, future) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let sessions = asked.sessions(&selection).await?;
         super::are_placed(&sessions)?;

@@ -21,7 +21,7 @@ use muster_store::Which;
 pub fn compare(cli: &Cli, args: &CompareArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let filters = filters(cli, &args.filters)?;
     let (old, new) = (Selection::parse(&args.old)?.and(&filters), Selection::parse(&args.new)?.and(&filters));
-    let (old_set, new_set) = runtime::build()?.block_on(async {
+    let (old_set, new_set) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         anyhow::Ok((figures(&asked, &old).await?, figures(&asked, &new).await?))
     })?;

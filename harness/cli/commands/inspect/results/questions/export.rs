@@ -25,7 +25,7 @@ pub fn export_json(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyh
 }
 
 fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal: Terminal) -> anyhow::Result<u8> {
-    runtime::build()?.block_on(async {
+    runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let mut sessions = asked.sessions(selection).await?;
         sessions.reverse();

@@ -30,7 +30,7 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
     let mut filters = filters(cli, &args.filters)?;
     filters.cases.push(Matcher::parse(&args.case, false).map_err(anyhow::Error::msg)?);
     let selection = Selection::parse(args.period.as_deref().unwrap_or("now-365d:now"))?;
-    let histories = runtime::build()?.block_on(async {
+    let histories = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let metrics = asked.reader.metrics(&filters).await?;
         if metrics.is_empty() {

@@ -34,7 +34,7 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         filters.cases.push(Matcher::parse(name, false).map_err(anyhow::Error::msg)?);
     }
     let selection = Selection::parse(&args.period)?.and(&filters);
-    let (set, parameters) = runtime::build()?.block_on(async {
+    let (set, parameters) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let sessions = asked.sessions(&selection).await?;
         are_placed(&sessions)?;
