@@ -1,8 +1,8 @@
 //! On which processor a thread runs.
 
-/// Keeps this thread, and all that it starts from now on, on the processor on which it is: for work of threads that take turns. What one
-/// hands to the other stays in the caches of that processor, and nobody has to be woken on another. Processes that it starts are
-/// kept there, too: not for who launches jobs.
+/// Keeps this thread, and the threads and processes that it starts from now on, on the processor on which it is. It is meant for threads
+/// that take turns: what one hands to the other stays in the caches of that processor, and none has to be woken on another. A process
+/// that launches jobs must not call it, for its jobs would share the processor.
 pub fn stay_on_one() {
     #[cfg(target_os = "linux")]
     {

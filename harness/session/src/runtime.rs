@@ -36,8 +36,9 @@ impl Drop for SessionRuntime {
     }
 }
 
-/// Builds that of a question which reads many figures, and launches nothing: one thread. That of SQLite, which reads the rows, takes
-/// turns with it; on two processors each row would move between their caches several times, and both would spend twice the time.
+/// Builds that of a question which reads many figures, and launches nothing: one thread, which stays on one processor. SQLite reads
+/// the rows on another thread, which takes turns with it. On two processors each row would move between their caches several
+/// times, and both threads would spend twice the time. With a server there is one thread anyway.
 ///
 /// # Errors
 /// When the operating system has no descriptor to give.

@@ -15,12 +15,12 @@ fn the_containerfile_has_the_toolchain_of_the_workspace_and_is_given_the_manifes
         recipe.contains(&format!("rust:{channel}-slim")),
         "deploy/Containerfile builds with another toolchain than {channel}"
     );
+    let ignored = read(".containerignore");
     assert!(
-        recipe.contains("! -path ./.cargo/config.toml") && read(".containerignore").contains("\n!.cargo/config.toml\n"),
+        recipe.contains("! -path ./.cargo/config.toml") && ignored.contains("\n!.cargo/config.toml\n"),
         "the dependencies are built without .cargo/config.toml"
     );
     // The recipe finds every manifest in what it is given.
-    let ignored = read(".containerignore");
     let workspace = read("Cargo.toml");
     let members = workspace.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).expect("members");
     for member in members.split('"').skip(1).step_by(2) {

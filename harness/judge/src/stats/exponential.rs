@@ -8,7 +8,7 @@ const LN_2: [f64; 2] = [0.693_147_180_369_123_8, 1.908_214_929_270_587_7e-10];
 const WHOLE: f64 = 6_755_399_441_055_744.0;
 /// Where the result is a number of full precision.
 const RANGE: [f64; 2] = [-708.0, 709.0];
-/// The bits of a number before which its exponent is.
+/// How many bits of a number are its fraction.
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 /// 1/13!, 1/12!, ... 1/0!
 const TAYLOR: [f64; 14] = [

@@ -8,7 +8,8 @@
 //! shift         Hodges and Lehmann's estimate of a ratio, with its interval
 //! trend         Theil and Sen's line, a step or a drift, autocorrelation of ranks
 //! ```
-//! Logarithms come from libm, and exponentials, too, or from sums and products: those of the platform differ in their last bits.
+//! Logarithms and single exponentials come from libm, those of [`exponential`] from sums and products. The functions of the platform
+//! differ in their last bits.
 
 pub mod exponential;
 pub mod location;

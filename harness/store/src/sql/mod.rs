@@ -29,11 +29,11 @@ use std::{
 /// Writers wait for a server for 30 seconds before they keep results on their own disk.
 const REWRITE_LIMITS: &str = "SET lock_timeout = '3s'; SET statement_timeout = '20s'";
 
-/// So many rows of SQLite wait to be taken; then its thread waits, too. It reads about one in a microsecond.
+/// How many rows of SQLite may wait to be taken. Its thread reads about one in a microsecond, and stops when there are so many.
 pub(crate) const GATHERED: usize = 1024;
 /// So many rows of an answer are taken one by one, so that a short one costs no time.
 const ONE_BY_ONE: usize = GATHERED;
-/// For the others nobody looks so long, or twice that: tokio rounds up.
+/// The pause while later rows gather. tokio rounds it up to at most twice that.
 const A_BATCH: Duration = Duration::from_millis(1);
 
 /// A connection to either database.
@@ -254,8 +254,8 @@ impl Statement {
     }
 }
 
-/// Hands out the rows of SQLite, which reads on a thread of its own. Who waits for each row is woken for each, and that costs several
-/// times what the row does: of a long answer the rows are taken as they have gathered.
+/// Hands out the rows of SQLite, which reads on a thread of its own. To be woken for a row costs several times what the row does, so
+/// the rows of a long answer are taken as they have gathered.
 async fn in_batches(
     mut rows: impl Stream<Item = Result<SqliteRow, Error>> + Unpin,
     mut each: impl FnMut(SqliteRow) -> Result<(), Error>,
@@ -311,7 +311,7 @@ mod tests {
     use super::*;
     use sqlx::{ConnectOptions, sqlite::SqliteConnectOptions};
 
-    /// The numbers up to one. SQLite has no absolute value of the lowest number.
+    /// The numbers from 1 to `$1`, and an error at `$2`: the lowest number has no absolute value.
     const NUMBERS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 WHERE $1 > 0 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
         SELECT i, CASE WHEN i = $2 THEN abs(-9223372036854775807 - 1) END FROM n";
 
