@@ -192,7 +192,7 @@ fn bad_input_is_one_sentence_and_changes_nothing() {
     error: invalid value '60' for '--keep <AGE>': `60` has no unit: write 60d for days, 60h for hours, 60m for minutes or 60s for seconds
     error: no backup to notes.txt: a file is there that is no results database
     error: no backup to state/muster/results.db: it is the database itself
-    error: no backup to postgres://me:***@db/results: a copy is a file, and this is a server
+    error: no backup to postgres://me:***@db/results: it is a server: name a file
     error: there is no results database missing.db
     ");
     assert_eq!(std::fs::read(database(&sandbox)).expect("the database"), before);

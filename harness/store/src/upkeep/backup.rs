@@ -24,7 +24,7 @@ impl Upkeep {
     pub async fn backup(&mut self, target: &Path) -> Result<u64, StoreError> {
         let failed = |why: String| StoreError::Backup { target: target.into(), why };
         if Location::from(target).as_file().is_none() {
-            return Err(failed("a copy is a file, and this is a server".to_owned()));
+            return Err(failed("it is a server: name a file".to_owned()));
         }
         let Location::File(source) = &self.database else {
             return Err(failed("a database on a server is copied with `pg_dump`".to_owned()));
