@@ -114,6 +114,8 @@ pub(crate) fn a_second_interrupt_says_what_may_be_left() {
 /// Statement 10: the log is that of S3 and, after it, of the console.
 pub(crate) fn an_outage_of_s3_at_the_end_loses_nothing_that_the_console_has() {
     let cloud = Cloud::start();
+    // It tries thirty times.
+    cloud.set(json!({ "pause": 0.3 }));
     let script = "for n in 1 2 3 4 5 6; do echo line $n; sleep 1; done; sleep 6; echo last; exit 7";
     let check = format!("time_limit: 2m\nkeep_failed: 0s\nexecutable: '{script}'\nsanity: []");
     let place = Place::new(&cloud, OFTEN, &check, "");
