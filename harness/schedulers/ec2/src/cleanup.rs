@@ -26,6 +26,8 @@ use muster_text::{
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
+/// The last state of an instance.
+const TERMINATED: &str = "terminated";
 /// How long instances may take to end. Bare metal takes minutes.
 pub(crate) const ENDS_WITHIN: Duration = Duration::from_mins(8);
 /// How long an instance that ends itself may take to begin with it.
@@ -49,7 +51,7 @@ pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> 
     let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
         Disposition::Delete => {
-            cleanup.delete(true).await.map(|left| Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
+            cleanup.delete_all().await.map(|left| Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
         }
     };
     let cleaned = match cleaned {
@@ -75,8 +77,12 @@ struct Cleanup<'a> {
 }
 
 impl Cleanup<'_> {
-    async fn delete(&self, with_objects: bool) -> Result<Vec<String>, SchedulerError> {
-        let sight = self.end(&|_| false).await?;
+    async fn delete_all(&self) -> Result<Vec<String>, SchedulerError> {
+        self.delete(self.next_sight().await?, true).await
+    }
+
+    async fn delete(&self, sight: Arc<Sight>, with_objects: bool) -> Result<Vec<String>, SchedulerError> {
+        let sight = self.end(sight, &|_| false).await?;
         let mut left = self.unended(&sight, &|_| false);
         if left.is_empty() {
             self.groups(&mut left).await;
@@ -114,7 +120,7 @@ impl Cleanup<'_> {
         if kept.is_empty() {
             // Nobody reads the log of what was never launched.
             let objects_go = self.tracked.let_objects_go() || self.handle.launched.is_none();
-            let left = self.delete(objects_go).await?;
+            let left = self.delete(sight, objects_go).await?;
             return Ok(Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() });
         }
         let keep = Duration::from_secs(self.handle.lifetime.keep);
@@ -131,7 +137,7 @@ impl Cleanup<'_> {
         let said = sight.members.iter().filter(|member| kept.contains(&member.id)).filter_map(|member| member.said.as_ref());
         let until = said.map(|said| Timestamp::of_seconds(said.t).plus(keep)).fold(until, Timestamp::min);
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
-        let sight = self.end(&is_kept).await?;
+        let sight = self.end(sight, &is_kept).await?;
         let mut items = self.unended(&sight, &is_kept);
         if let Err(error) = objects::remove_orders(self.region, self.job, &self.handle).await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
@@ -177,23 +183,35 @@ impl Cleanup<'_> {
                 break;
             }
         }
-        Ok(Arc::clone(&self.tracked.sight().borrow()))
+        self.next_sight().await
     }
 
-    /// A look that began after this call.
+    /// A look that began after this call, or one that has seen the end of all instances: that is for good.
     async fn next_sight(&self) -> Result<Arc<Sight>, SchedulerError> {
+        let seen = Arc::clone(&self.tracked.sight().borrow());
+        let have_ended = !seen.instances.is_empty() && seen.instances.iter().all(|one| one.state == TERMINATED);
+        if self.handle.launched.is_some() && self.lists_all(&seen) && have_ended {
+            return Ok(seen);
+        }
         let listed = self.region.listed(&self.job.session).await;
         let listed = listed.map_err(|error| failure::of_running(error, "look for the instances"))?;
-        let seen = Arc::clone(&self.tracked.sight().borrow());
         let instances = of_job(&self.tracked, &listed);
         self.region.used.saw(self.job.id(), &instances, self.region.now());
         Ok(Arc::new(Sight { instances, ..(*seen).clone() }))
     }
 
-    /// Ends all instances that are not kept, and waits until EC2 says so.
-    async fn end(&self, is_kept: &(dyn Fn(&Instance) -> bool + Sync)) -> Result<Arc<Sight>, SchedulerError> {
+    /// Whether each instance that the launch has named is listed.
+    fn lists_all(&self, sight: &Sight) -> bool {
+        self.handle.ids.iter().all(|id| sight.instances.iter().any(|one| one.id == *id))
+    }
+
+    /// Ends all instances that are not kept, and waits until EC2 says so. `sight`: what was seen last.
+    async fn end(
+        &self,
+        mut sight: Arc<Sight>,
+        is_kept: &(dyn Fn(&Instance) -> bool + Sync),
+    ) -> Result<Arc<Sight>, SchedulerError> {
         let started = Instant::now();
-        let mut sight = self.next_sight().await?;
         if sight.instances.is_empty() && self.handle.launched.is_none() {
             let within = self.may_be_listed_within().await;
             while sight.instances.is_empty() && started.elapsed() < within {
@@ -204,10 +222,9 @@ impl Cleanup<'_> {
         let mut asked: BTreeMap<String, Instant> = BTreeMap::new();
         let mut sights = self.tracked.sight();
         loop {
-            let going: Vec<&Instance> = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one)).collect();
-            let is_seen = |id: &String| sight.instances.iter().any(|one| one.id == *id);
+            let going: Vec<&Instance> = sight.instances.iter().filter(|one| one.state != TERMINATED && !is_kept(one)).collect();
             let is_young = self.handle.launched.is_some_and(|at| self.region.now().since(at) < LISTED_WITHIN);
-            let all_listed = !is_young || self.handle.ids.iter().all(is_seen);
+            let all_listed = !is_young || self.lists_all(&sight);
             if (going.is_empty() && all_listed) || started.elapsed() >= ENDS_WITHIN {
                 return Ok(sight);
             }
@@ -254,7 +271,7 @@ impl Cleanup<'_> {
 
     /// A line for each instance that has not ended.
     fn unended(&self, sight: &Sight, is_kept: &dyn Fn(&Instance) -> bool) -> Vec<String> {
-        let left = sight.instances.iter().filter(|one| one.state != "terminated" && !is_kept(one));
+        let left = sight.instances.iter().filter(|one| one.state != TERMINATED && !is_kept(one));
         let line = |one: &Instance| {
             let (id, region) = (&one.id, self.aws_region());
             format!(

@@ -79,9 +79,9 @@ token() {
   printf '%s/latest/api/token\n' "$imds" | request PUT empty token "X-aws-ec2-metadata-token-ttl-seconds: $ttl" &&
     token=$(cat token) renewed=$(($(passed) + ttl / 2))
 }
-fact() {
+fact() { # NAME: into a file
   [ "$(passed)" -lt "$renewed" ] || token
-  printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token" && cat fact
+  printf '%s/latest/%s\n' "$imds" "$1" | request GET '' fact "X-aws-ec2-metadata-token: $token"
 }
 # retry TRIES COMMAND: until it succeeds. No new try begins after `most` seconds, since each may take long.
 retry() {
@@ -93,20 +93,28 @@ retry() {
     sleep "$pause"
   done
 }
-# One of the facts without which nothing begins. A token may be what is wrong.
-ask() { # VARIABLE NAME
-  value=$(fact "meta-data/$2") && [ -n "$value" ] && eval "$1=\$value" && return
+# What nothing begins without. A token may be what is wrong.
+ask() { # COMMAND
+  "$1" && return
   token
   return 1
 }
+place() { fact meta-data/ami-launch-index && rank=$(cat fact) && [ -n "$rank" ]; }
+# The rest is in one document. An address of IPv4 may not exist.
+identity() {
+  fact dynamic/instance-identity/document || return 1
+  eval "$(awk -F '"' -v RS=, '
+    BEGIN { name["instanceId"] = "instance"; name["instanceType"] = "type"; name["availabilityZone"] = "zone"; name["privateIp"] = "ip" }
+    $2 in name && $4 ~ /^[a-zA-Z0-9.:-]+$/ { print name[$2] "=" $4 }' fact)"
+  [ -n "$instance" ]
+}
 learn() {
-  retry "$tries" token && retry "$tries" ask rank ami-launch-index && retry "$tries" ask instance instance-id || return 1
-  # One instance alone goes on without them: only reports have them, and an address of IPv4 may not exist.
-  often=$tries
-  [ "$nodes" -gt 1 ] || often=3
-  retry "$often" ask type instance-type
-  retry "$often" ask zone placement/availability-zone
-  retry "$often" ask ip local-ipv4 || [ "$nodes" -eq 1 ]
+  retry "$tries" token || return 1
+  if [ "$nodes" -eq 1 ]; then
+    retry "$tries" ask identity
+  else
+    retry "$tries" ask place && retry "$tries" ask identity && [ -n "$ip" ]
+  fi
 }
 status() { # STATE EXIT
   # While the script runs, only what was sent counts: the rest may be lost with the instance.
@@ -168,7 +176,7 @@ finish() { # STATE EXIT
   exit 0
 }
 stopped() { [ "$nodes" -gt 1 ] && get stop 2>/dev/null; }
-interrupted() { [ "$spot" -eq 1 ] && fact meta-data/spot/instance-action >/dev/null 2>&1; }
+interrupted() { [ "$spot" -eq 1 ] && fact meta-data/spot/instance-action 2>/dev/null; }
 kill_script() { kill -"$1" -"$(cat pid)" 2>/dev/null; }
 
 # Sends what `keep_files` names of the files that the script has made or changed: an archive of at most 1 GiB.

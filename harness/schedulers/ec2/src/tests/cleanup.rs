@@ -30,6 +30,21 @@ async fn a_job_that_passed_ends_its_instance_itself_and_everything_else_of_it_is
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_look_has_seen_terminated_is_not_listed_again() {
+    for (state, lists) in [("terminated", false), ("running", true)] {
+        let world = World::new();
+        let job = world.launched(&numbered(0, 2)).await;
+        world.set(&job, state, BY_ITSELF.filter(|_| state == "terminated"));
+        (0..2).for_each(|rank| world.says(&job, rank, "done", Some(0)));
+        world.end(&job).await.unwrap();
+        let before = world.count(action::DESCRIBE_INSTANCES);
+        world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+        assert_eq!(world.count(action::DESCRIBE_INSTANCES) > before, lists, "{state}");
+        assert_eq!(world.there(), [0; 5], "{state}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_that_does_not_end_itself_is_ended() {
     let world = World::new();
     let job = world.launched(&job()).await;

@@ -62,7 +62,7 @@ fn an_instance_that_loses_power_at_any_step_ends_at_the_time_that_it_had_from_th
         assert_eq!(log(&server, 0), "ran\n", "{step}");
     };
     thread::scope(|threads| {
-        for step in ["api/token", "local-ipv4", "/boot", "0/status", "/bundle", "/data", "/go"] {
+        for step in ["api/token", "identity", "/boot", "0/status", "/bundle", "/data", "/go"] {
             threads.spawn(move || play(Shell::Dash, step));
         }
         threads.spawn(move || play(Shell::Busybox, "log.000"));
@@ -120,11 +120,11 @@ fn the_metadata_service_is_asked_again_and_nothing_begins_without_its_answers() 
     };
     thread::scope(|threads| {
         for shell in [Shell::Dash, Shell::Busybox] {
-            for part in ["ami-launch-index", "local-ipv4", "api/token"] {
+            for part in ["identity", "api/token"] {
                 threads.spawn(move || play(shell, 1, part, 2));
             }
             threads.spawn(move || play(shell, 2, "ami-launch-index", 3));
-            threads.spawn(move || play(shell, 1, "instance-id", 99));
+            threads.spawn(move || play(shell, 1, "identity", 99));
             threads.spawn(move || play(shell, 2, "ami-launch-index", 99));
         }
     });

@@ -204,10 +204,15 @@ impl Server {
             }
             _ if tokens.get(token).is_none_or(|end| *end < Instant::now()) => return ("401 Unauthorized", Vec::new()),
             (_, "meta-data/ami-launch-index") => rank.to_owned(),
-            (_, "meta-data/instance-id") => format!("i-0000000000000000{rank}"),
-            (_, "meta-data/local-ipv4") => format!("10.0.0.1{rank}"),
-            (_, "meta-data/instance-type") => "c7i.large".to_owned(),
-            (_, "meta-data/placement/availability-zone") => "eu-west-1a".to_owned(),
+            (_, "dynamic/instance-identity/document") => {
+                let document = serde_json::json!({
+                    "accountId": "123456789012", "architecture": "x86_64", "availabilityZone": "eu-west-1a", "billingProducts": null,
+                    "imageId": "ami-0123456789abcdef0", "instanceId": format!("i-0000000000000000{rank}"),
+                    "instanceType": "c7i.large", "privateIp": format!("10.0.0.1{rank}"), "version": "2017-09-30",
+                });
+                // As EC2 writes it: a line for each name.
+                serde_json::to_string_pretty(&document).unwrap().replace("\":", "\" :")
+            }
             (_, "meta-data/spot/instance-action") if self.state.has_spot_notice.load(Ordering::SeqCst) => "{}".to_owned(),
             _ => return ("404 Not Found", Vec::new()),
         };
