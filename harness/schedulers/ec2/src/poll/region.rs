@@ -11,6 +11,7 @@ use crate::{
     data::Copies,
     decide::offer::Refused,
     failure,
+    plan::POLL,
     resolve::Resolver,
 };
 use muster_core::{
@@ -90,7 +91,7 @@ impl Region {
             written: Written::default(),
             clock,
             jobs: Mutex::default(),
-            schedule: Mutex::new(Schedule { task: None, pause: Duration::from_secs(5), last: now, due: now }),
+            schedule: Mutex::new(Schedule { task: None, pause: POLL, last: now, due: now }),
             wake: Notify::new(),
             looks: AtomicU64::new(0),
             objects: Mutex::default(),
@@ -183,7 +184,8 @@ impl Region {
 
     /// The shortest that a job asks for.
     fn pause(&self) -> Duration {
-        self.watched().iter().map(|job| job.handle().poll_interval).min().unwrap_or(Duration::from_secs(5))
+        let now = self.now();
+        self.watched().iter().map(|job| job.pause(now)).min().unwrap_or(POLL)
     }
 
     /// Looks as long as somebody waits for something.

@@ -25,6 +25,9 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
+/// The end of a job is seen within one of so many parts of its life.
+const PARTS: u32 = 30;
+
 /// What is told of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Known {
@@ -101,6 +104,14 @@ impl Drop for Watching {
 }
 
 impl Tracked {
+    /// How long it waits for the next look. A job that takes a minute does not wait for five seconds more: at first
+    /// that looks are apart at least: a job of a minute does not wait for five seconds.
+    pub(super) fn pause(&self, now: Timestamp) -> Duration {
+        let handle = self.handle();
+        let age = handle.launched.map_or(Duration::ZERO, |at| now.since(at));
+        handle.poll_interval.min((age / PARTS).max(handle.poll_interval * 2 / 5))
+    }
+
     /// Its own timer has ended its instances by now.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
         let handle = self.handle();
