@@ -428,8 +428,10 @@ set_begin() {
   if [ $((begin - started)) -gt 5 ] || [ $((started - begin)) -gt 5 ]; then started=$begin; fi
 }
 # The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. `whole` and
-# `draining` are removed to say what has happened: a full disk takes no new files.
-touch whole draining
+# `draining` are removed to say what has happened: a full disk takes no new files. The signal ends a pause of the loop below, which
+# would find the end within a second.
+trap : USR1
+touch whole draining looping
 {
   {
     # shellcheck disable=SC2016  # it is for the inner shell
@@ -441,11 +443,13 @@ touch whole draining
     mv exit.part exit
   } | { cat >>log 2>/dev/null || { rm -f whole && cat >/dev/null; }; }
   rm -f draining
+  [ ! -e looping ] || kill -USR1 "$$"
 } &
 retry 5 status running null
 state='done' code='' full='' again=0 drain=$grace
 while [ ! -e exit ]; do
-  sleep 1
+  sleep 1 &
+  wait "$!"
   time=$(passed)
   if [ $((time - began)) -ge "$limit" ]; then
     state=timeout code=124
@@ -473,6 +477,7 @@ while [ ! -e exit ]; do
   again=$((time + took + (took * 5 > flush ? took * 5 : flush)))
   status running null
 done
+rm -f looping
 [ -n "$code" ] || read -r code full <./exit
 set_begin
 ended=$(now)
