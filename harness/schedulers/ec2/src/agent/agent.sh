@@ -413,8 +413,9 @@ if [ "$nodes" -gt 1 ]; then
   fi
 fi
 
-# A script may fill the disk: there is room for the end of its log, and its status.
-if ! dd if=/dev/zero of=reserve bs="$block" count=$((blocks * 2)) 2>/dev/null; then
+# A script may fill the disk: there is room for the end of its log, and its status. Bytes that are written now would go to the disk
+# while the script runs.
+if ! fallocate -l $((block * blocks * 2)) reserve 2>/dev/null && ! dd if=/dev/zero of=reserve bs="$block" count=$((blocks * 2)) 2>/dev/null; then
   rm -f reserve
   echo 'the disk of the instance is full before the script begins' >>log
   finish full 125
