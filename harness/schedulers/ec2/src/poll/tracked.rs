@@ -104,8 +104,8 @@ impl Drop for Watching {
 }
 
 impl Tracked {
-    /// How long it waits for the next look. A job that takes a minute does not wait for five seconds more: at first
-    /// that looks are apart at least: a job of a minute does not wait for five seconds.
+    /// How long it waits for the next look: `poll_interval`, and less while it is young, as the end of a job of a minute is not to be
+    /// seen five seconds late.
     pub(super) fn pause(&self, now: Timestamp) -> Duration {
         let handle = self.handle();
         let age = handle.launched.map_or(Duration::ZERO, |at| now.since(at));
