@@ -137,7 +137,7 @@ impl Cleanup<'_> {
         let said = sight.members.iter().filter(|member| kept.contains(&member.id)).filter_map(|member| member.said.as_ref());
         let until = said.map(|said| Timestamp::of_seconds(said.t).plus(keep)).fold(until, Timestamp::min);
         let is_kept = |instance: &Instance| kept.contains(&instance.id);
-        let sight = self.end(sight, &is_kept).await?;
+        let sight = self.end(self.next_sight().await?, &is_kept).await?;
         let mut items = self.unended(&sight, &is_kept);
         if let Err(error) = objects::remove_orders(self.region, self.job, &self.handle).await {
             let place = format!("s3://{}/{}", self.handle.bucket.name, self.handle.prefix);
@@ -186,11 +186,14 @@ impl Cleanup<'_> {
         self.next_sight().await
     }
 
-    /// A look that began after this call, or one that has seen the end of all instances: that is for good.
+    /// A look that began after this call, or one that has seen the end of all instances that there can be: that is for good.
     async fn next_sight(&self) -> Result<Arc<Sight>, SchedulerError> {
         let seen = Arc::clone(&self.tracked.sight().borrow());
+        let attempts = self.region.attempts(self.job);
+        // All requests had the same token, or each was answered.
+        let are_known = attempts.requests == 1 || attempts.asked == Asked::Answered;
         let have_ended = !seen.instances.is_empty() && seen.instances.iter().all(|one| one.state == TERMINATED);
-        if self.handle.launched.is_some() && self.lists_all(&seen) && have_ended {
+        if self.handle.launched.is_some() && are_known && self.lists_all(&seen) && have_ended {
             return Ok(seen);
         }
         let listed = self.region.listed(&self.job.session).await;

@@ -30,7 +30,7 @@ use tokio::time::Instant;
 const AT_ONCE: usize = 16;
 /// An instance that was listed, and is not, is still there for so long.
 const UNLISTED: Duration = Duration::from_mins(1);
-/// A console lags: for so many looks there may be nothing on it.
+/// A console lags: for so many usual pauses there may be nothing on it.
 const CONSOLE_LOOKS: u32 = 12;
 /// Of a console without the end of a log.
 const LAST_LINES: usize = 30;

@@ -108,8 +108,9 @@ impl Tracked {
     /// seen five seconds late.
     pub(super) fn pause(&self, now: Timestamp) -> Duration {
         let handle = self.handle();
-        let age = handle.launched.map_or(Duration::ZERO, |at| now.since(at));
-        handle.poll_interval.min((age / PARTS).max(handle.poll_interval * 2 / 5))
+        // What may never have been launched has no age.
+        let Some(launched) = handle.launched else { return handle.poll_interval };
+        handle.poll_interval.min((now.since(launched) / PARTS).max(handle.poll_interval * 2 / 5))
     }
 
     /// Its own timer has ended its instances by now.

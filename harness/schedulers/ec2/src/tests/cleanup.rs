@@ -45,6 +45,39 @@ async fn what_a_look_has_seen_terminated_is_not_listed_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_look_has_seen_terminated_is_listed_again_where_more_can_be_there() {
+    // One of two is listed late.
+    let world = World::new();
+    let two = world.launched(&numbered(0, 2)).await;
+    let ids = Handle::of(&two).unwrap().ids.clone();
+    world.fake.set(&ids[0], "terminated", BY_ITSELF);
+    world.fake.state().hidden.insert(ids[1].clone(), 3);
+    (0..2).for_each(|rank| world.says(&two, rank, "done", Some(0)));
+    world.end(&two).await.unwrap();
+    world.ec2.cleanup(&two, Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0; 5]);
+
+    // A request whose answer was lost, and that was refused then, is listed when the other one has ended.
+    let world = World::new();
+    (0..6).for_each(|_| world.fake.refuse(super::lost(action::RUN_INSTANCES)));
+    let first = job();
+    world.ec2.launch(&first).await.unwrap_err();
+    let job = world.launched(&first).await;
+    world.set(&job, "terminated", BY_ITSELF);
+    world.says(&job, 0, "done", Some(0));
+    world.end(&job).await.unwrap();
+    let of_lost = {
+        let mut state = world.fake.state();
+        let mut late = state.instances[0].clone();
+        (late.id, late.token, late.state) = ("i-0000000000000late".to_owned(), "another".to_owned(), "running".to_owned());
+        state.instances.push(late.clone());
+        late.id
+    };
+    world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
+    assert_eq!(world.there(), [0; 5], "{of_lost} has ended, too");
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_that_does_not_end_itself_is_ended() {
     let world = World::new();
     let job = world.launched(&job()).await;
