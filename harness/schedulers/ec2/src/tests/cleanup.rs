@@ -46,14 +46,16 @@ async fn what_a_look_has_seen_terminated_is_not_listed_again() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_look_has_seen_terminated_is_listed_again_where_more_can_be_there() {
-    // One of two is listed late.
+    // One of two is not listed for a while.
     let world = World::new();
     let two = world.launched(&numbered(0, 2)).await;
     let ids = Handle::of(&two).unwrap().ids.clone();
+    tokio::time::sleep(Duration::from_mins(2)).await;
     world.fake.set(&ids[0], "terminated", BY_ITSELF);
-    world.fake.state().hidden.insert(ids[1].clone(), 3);
+    world.fake.state().hidden.insert(ids[1].clone(), 99);
     (0..2).for_each(|rank| world.says(&two, rank, "done", Some(0)));
     world.end(&two).await.unwrap();
+    world.fake.state().hidden.clear();
     world.ec2.cleanup(&two, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
 
