@@ -131,6 +131,29 @@ fn the_metadata_service_is_asked_again_and_nothing_begins_without_its_answers() 
 }
 
 #[test]
+fn without_an_address_of_ipv4_one_instance_goes_on_and_several_do_not() {
+    let play = |shell, instances, state| {
+        if !can_play(shell, "curl") {
+            return;
+        }
+        let server = Server::start();
+        server.without_addresses();
+        stage(&server, "echo ran\n", instances);
+        let rank = instances - 1;
+        let instance = Instance::boot(&server, Given { shell, rank, instances, ..Given::default() });
+        instance.wait();
+        let said = status(&server, rank);
+        assert_eq!((&said["state"], &said["ip"]), (&json!(state), &json!("")), "{shell:?} {instances}");
+    };
+    thread::scope(|threads| {
+        for shell in [Shell::Dash, Shell::Busybox] {
+            threads.spawn(move || play(shell, 1, "done"));
+            threads.spawn(move || play(shell, 2, "failed"));
+        }
+    });
+}
+
+#[test]
 fn a_clock_that_is_set_while_the_script_runs_is_not_its_time() {
     let play = |shell| {
         if can_play(shell, "curl") {

@@ -24,6 +24,8 @@ struct State {
     /// So many requests whose address holds this get an error.
     fails: std::sync::Mutex<BTreeMap<&'static str, u32>>,
     has_spot_notice: AtomicBool,
+    /// The network has IPv6 alone.
+    has_no_address: AtomicBool,
     /// Requests whose address holds this get no answer.
     hangs: std::sync::Mutex<Option<&'static str>>,
     /// One of them has come.
@@ -80,6 +82,11 @@ impl Server {
     /// From now on, S3 takes nothing.
     pub(super) fn refuse_puts(&self) {
         self.state.refuses_puts.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on, instances have no address of IPv4.
+    pub(super) fn without_addresses(&self) {
+        self.state.has_no_address.store(true, Ordering::SeqCst);
     }
 
     /// How many writes S3 has refused.
@@ -205,10 +212,11 @@ impl Server {
             _ if tokens.get(token).is_none_or(|end| *end < Instant::now()) => return ("401 Unauthorized", Vec::new()),
             (_, "meta-data/ami-launch-index") => rank.to_owned(),
             (_, "dynamic/instance-identity/document") => {
+                let address = (!self.state.has_no_address.load(Ordering::SeqCst)).then(|| format!("10.0.0.1{rank}"));
                 let document = serde_json::json!({
                     "accountId": "123456789012", "architecture": "x86_64", "availabilityZone": "eu-west-1a", "billingProducts": null,
                     "imageId": "ami-0123456789abcdef0", "instanceId": format!("i-0000000000000000{rank}"),
-                    "instanceType": "c7i.large", "privateIp": format!("10.0.0.1{rank}"), "version": "2017-09-30",
+                    "instanceType": "c7i.large", "privateIp": address, "version": "2017-09-30",
                 });
                 // As EC2 writes it: a line for each name.
                 serde_json::to_string_pretty(&document).unwrap().replace("\":", "\" :")
