@@ -93,13 +93,13 @@ retry() {
     sleep "$pause"
   done
 }
-# What nothing begins without. A token may be what is wrong.
+# Asks for what nothing begins without. Where it fails, the token may be wrong.
 ask() { # COMMAND
   "$1" && return
   token
   return 1
 }
-place() { fact meta-data/ami-launch-index && rank=$(cat fact) && [ -n "$rank" ]; }
+launch_index() { fact meta-data/ami-launch-index && rank=$(cat fact) && [ -n "$rank" ]; }
 # The rest is in one document. An address of IPv4 may not exist.
 identity() {
   fact dynamic/instance-identity/document || return 1
@@ -113,7 +113,7 @@ learn() {
   if [ "$nodes" -eq 1 ]; then
     retry "$tries" ask identity
   else
-    retry "$tries" ask place && retry "$tries" ask identity && [ -n "$ip" ]
+    retry "$tries" ask launch_index && retry "$tries" ask identity && [ -n "$ip" ]
   fi
 }
 status() { # STATE EXIT
@@ -413,8 +413,8 @@ if [ "$nodes" -gt 1 ]; then
   fi
 fi
 
-# A script may fill the disk: there is room for the end of its log, and its status. Bytes that are written now would go to the disk
-# while the script runs.
+# A script may fill the disk: there is room for the end of its log, and its status. It is reserved without writing it where that is
+# possible, for the disk would be busy with it while the script runs.
 if ! fallocate -l $((block * blocks * 2)) reserve 2>/dev/null && ! dd if=/dev/zero of=reserve bs="$block" count=$((blocks * 2)) 2>/dev/null; then
   rm -f reserve
   echo 'the disk of the instance is full before the script begins' >>log
@@ -429,8 +429,7 @@ set_begin() {
   if [ $((begin - started)) -gt 5 ] || [ $((started - begin)) -gt 5 ]; then started=$begin; fi
 }
 # The log is a pipe for the script: opened again by it, as /dev/stderr, it is not emptied. `whole` and
-# `draining` are removed to say what has happened: a full disk takes no new files. The signal ends a pause of the loop below, which
-# would find the end within a second.
+# `draining` are removed to say what has happened: a full disk takes no new files. The signal ends the pause of the loop below at once.
 trap : USR1
 touch whole draining looping
 {

@@ -37,7 +37,7 @@ pub(crate) const OPTIONS: &[Key<()>] = &[
     Key::of::<Currency>(CURRENCY, "What prices are in. Default: USD."),
     Key::of::<Within>(
         "poll_interval",
-        "How often EC2 and S3 are asked for all jobs of a region, in the first minutes of a job more often, and how often an instance sends its log. Default: 5s.",
+        "How often EC2 and S3 are asked for all jobs of a region, and how often an instance sends its log. Default: 5s. In the first minutes of a job EC2 and S3 are asked more often.",
     ),
     Key::of::<Address>("endpoint_url", "The address of EC2 and S3, for tests."),
 ];

@@ -25,8 +25,10 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
-/// The end of a job is seen within one of so many parts of its life.
-const PARTS: u32 = 30;
+/// A job waits for the next look at most this part of its age: a thirtieth.
+const PART_OF_AGE: u32 = 30;
+/// And at least so many fifths of `poll_interval`.
+const LEAST_FIFTHS: u32 = 2;
 
 /// What is told of a job.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,13 +106,12 @@ impl Drop for Watching {
 }
 
 impl Tracked {
-    /// How long it waits for the next look: `poll_interval`, and less while it is young, as the end of a job of a minute is not to be
-    /// seen five seconds late.
+    /// How long it waits for the next look: `poll_interval`, and less while it is young, so that the end of a short job is seen soon.
     pub(super) fn pause(&self, now: Timestamp) -> Duration {
         let handle = self.handle();
         // What may never have been launched has no age.
         let Some(launched) = handle.launched else { return handle.poll_interval };
-        handle.poll_interval.min((now.since(launched) / PARTS).max(handle.poll_interval * 2 / 5))
+        handle.poll_interval.min((now.since(launched) / PART_OF_AGE).max(handle.poll_interval * LEAST_FIFTHS / 5))
     }
 
     /// Its own timer has ended its instances by now.

@@ -59,7 +59,7 @@ async fn what_a_look_has_seen_terminated_is_listed_again_where_more_can_be_there
     world.ec2.cleanup(&two, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
 
-    // A request whose answer was lost, and that was refused then, is listed when the other one has ended.
+    // What a request whose answer was lost has launched is listed only when the other instance has ended.
     let world = World::new();
     (0..6).for_each(|_| world.fake.refuse(super::lost(action::RUN_INSTANCES)));
     let first = job();
