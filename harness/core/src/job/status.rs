@@ -21,7 +21,7 @@ pub enum JobStatus {
         since: Timestamp,
         /// Known nodes.
         nodes: Vec<String>,
-        /// What part of it has ended already, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
+        /// What part of it has ended already or cannot start, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
         #[serde(default)]
         partly_ended: Option<String>,
         /// Its tasks have ended, and how is not known yet: its limit counts no longer. The scheduler does not wait for ever.

@@ -46,6 +46,13 @@ pub(crate) fn the_role_of_a_pod_is_enough_and_each_verb_is_needed() {
     proved(&Scene::of(pod("echo hello")));
 }
 
+pub(crate) fn the_role_of_a_pod_with_an_account_of_its_own_is_enough() {
+    let helpers = "apiVersion: v1\nkind: ServiceAccount\nmetadata: { name: runner }\n---\n".to_owned();
+    let workload = pod("echo hello").replace("restartPolicy", "serviceAccountName: runner\n  restartPolicy");
+    let (_, ended) = run_without(&Scene { helpers, ..Scene::of(workload) }, None);
+    assert_eq!(outcomes(&ended), ["bad: fail", "good: pass"], "{}{}", ended.stdout, ended.stderr);
+}
+
 pub(crate) fn the_role_of_a_job_is_enough_and_each_verb_is_needed() {
     proved(&Scene::of(job("completions: 1\n  backoffLimit: 0", "echo hello")));
 }

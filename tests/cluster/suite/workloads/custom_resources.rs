@@ -5,12 +5,13 @@ use crate::suite::{
     manifest::{check, container, job, jobset, pod},
     sandbox::{Ended, Sandbox, kubectl},
 };
+use serde_json::json;
 use std::{
     collections::BTreeSet,
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 pub(crate) fn a_jobset_ends_by_its_own_conditions() {
@@ -186,10 +187,13 @@ pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
     assert!(ended.cause().contains("exit status 5"), "{}", ended.cause());
 }
 
+/// Tests that fill the queue of `tests/cluster` take turns.
+static QUEUE: Mutex<()> = Mutex::new(());
+
 /// The queue of `tests/cluster` has four GPUs; this holds them all until it is released.
-fn all_gpus_taken(sandbox: &Sandbox) -> String {
+fn all_gpus_taken(sandbox: &Sandbox, seconds: u32) -> String {
     let name = format!("blocker-{}", sandbox.namespace);
-    let blocker = job("completions: 1", "sleep 8")
+    let blocker = job("completions: 1", &format!("sleep {seconds}"))
         .replace("name: crew", &format!("name: {name}, labels: {{ kueue.x-k8s.io/queue-name: eidf095ns-user-queue }}"))
         .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 4 } }, command:");
     sandbox.create(&blocker);
@@ -199,16 +203,17 @@ fn all_gpus_taken(sandbox: &Sandbox) -> String {
     name
 }
 
-fn waits_in_the_queue(sandbox: &Sandbox, manifest: &str) {
-    let blocker = all_gpus_taken(sandbox);
+/// A check of a manifest that wants two GPUs of the queue.
+fn in_the_queue(manifest: &str, more: &str) -> String {
     let manifest = manifest
         .replace("metadata: { name:", "metadata: { labels: { kueue.x-k8s.io/queue-name: eidf095ns-user-queue }, name:")
         .replace("command:", "resources: { requests: { cpu: 10m, memory: 8Mi }, limits: { nvidia.com/gpu: 2 } }, command:");
-    let ended = sandbox.check(&check(&manifest, "max_pending_time: 2m\nvalid_systems: ['test:gpu-service']").replacen(
-        "valid_systems: ['*']\n",
-        "",
-        1,
-    ));
+    check(&manifest, &format!("{more}\nvalid_systems: ['test:gpu-service']")).replacen("valid_systems: ['*']\n", "", 1)
+}
+
+fn waits_in_the_queue(sandbox: &Sandbox, manifest: &str) {
+    let blocker = all_gpus_taken(sandbox, 8);
+    let ended = sandbox.check(&in_the_queue(manifest, "max_pending_time: 2m"));
     sandbox.kubectl(&["delete", "job", &blocker]);
     let ended = ended.expect(0);
     assert_eq!(ended.outcome(), "pass");
@@ -217,9 +222,46 @@ fn waits_in_the_queue(sandbox: &Sandbox, manifest: &str) {
 
 /// One after the other: they share the queue.
 pub(crate) fn a_queued_pod_and_a_queued_job_wait_for_quota_and_run() {
+    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
     let sandbox = Sandbox::queued();
     waits_in_the_queue(&sandbox, &pod("echo hello"));
     waits_in_the_queue(&sandbox, &job("completions: 2\n  parallelism: 1", "echo hello"));
+}
+
+pub(crate) fn a_case_that_ends_in_a_queue_leaves_it() {
+    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let sandbox = Sandbox::queued();
+    let blocker = all_gpus_taken(&sandbox, 600);
+    let kinds = [pod("echo hello"), job("completions: 1", "echo hello"), jobset(1, "echo hello")];
+    let checks = kinds.iter().enumerate().map(|(number, manifest)| {
+        in_the_queue(manifest, "max_pending_time: 20s").replacen("name: case", &format!("name: case{number}"), 1)
+    });
+    let begun = Instant::now();
+    let ended = sandbox.check(&checks.collect::<Vec<_>>().join("---\n"));
+    let took = begun.elapsed();
+    let left = sandbox.left();
+    let workloads = sandbox.kubectl(&["get", "workloads.kueue.x-k8s.io", "-o", "name"]);
+    sandbox.kubectl(&["delete", "job", &blocker]);
+    let ended = ended.expect(3);
+    assert!(took < Duration::from_secs(50), "{took:?}: {}", ended.stdout);
+    let cases = ended.report["cases"].as_array().expect("cases");
+    for case in cases {
+        let cause = case["cause"].as_str().unwrap_or_default();
+        assert!(cause.contains("still waiting after 20s") && cause.contains("waits in Kueue"), "{cause}");
+        assert_eq!((&case["look"], &case["leftovers"]), (&json!([]), &json!([])), "{case}");
+        let events = format!("{}/diag/kueue.yaml", case["folder"].as_str().expect("a folder"));
+        assert!(sandbox.read(&events).contains("QuotaReserved"), "{events}");
+    }
+    assert_eq!((cases.len(), left, workloads.lines().count()), (3, Vec::new(), 1), "{workloads}");
+}
+
+pub(crate) fn what_a_queue_would_resume_is_deleted_at_its_time_limit() {
+    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let sandbox = Sandbox::queued();
+    let ended = sandbox.check(&in_the_queue(&jobset(1, "echo hello; sleep 600"), "time_limit: 5s")).expect(1);
+    assert_eq!(ended.outcome(), "timeout run", "{}", ended.cause());
+    assert!(sandbox.stdout(&ended).contains("hello"));
+    assert_eq!(sandbox.left(), [""; 0]);
 }
 
 pub(crate) fn a_queue_that_is_not_there_is_named() {

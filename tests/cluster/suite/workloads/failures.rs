@@ -29,6 +29,19 @@ pub(crate) fn an_image_that_is_not_there_ends_the_case_in_time() {
     ends(&sandbox, &check(&manifest, "max_pending_time: 20s"), 3, "timeout pending", &["rfm.test/nothing:1", "pull"]);
 }
 
+pub(crate) fn an_image_that_one_of_two_containers_lacks_ends_the_case_and_is_named() {
+    let sandbox = Sandbox::new();
+    let helper = container("sleep 600").replace("name: main", "name: helper").replace("rfm.test/busybox:1", "rfm.test/nothing:1");
+    let manifests =
+        [format!("{}    - {helper}\n", pod("sleep 600")), format!("{}        - {helper}\n", job("completions: 1", "sleep 600"))];
+    for manifest in manifests {
+        let text = check(&manifest, "sched_options: { hopeless_after: 20s }\ntime_limit: 90s");
+        ends(&sandbox, &text, 3, "error config", &["image rfm.test/nothing:1 of container helper of pod"]);
+    }
+    let text = check(&format!("{}    - {helper}\n", pod("sleep 600")), "time_limit: 5s");
+    ends(&sandbox, &text, 1, "timeout run", &["image rfm.test/nothing:1 of container helper of pod"]);
+}
+
 pub(crate) fn an_image_name_that_is_none_ends_the_case_at_once() {
     let sandbox = Sandbox::new();
     let manifest = pod("echo hello").replace("rfm.test/busybox:1", "not a name");

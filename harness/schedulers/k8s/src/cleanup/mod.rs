@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Stop:    it runs --> the kind's patch (Pod, Job: activeDeadlineSeconds 1), in the same request rfm-kept and rfm/expires
-//!                  '-> a kind without one, or a pod without a node: deleted
+//!                  '-> a kind without one, what never ran, what a queue would start again: diag/, then deleted
 //!          --> seen to have stopped --> diag/ in the stage folder --> how to look, how to delete
 //! Delete:  workload (foreground, by uid), then its helpers --> verified absent: by the watch, else by a request
 //!          no uid, because the launch had no answer: all objects of the planned kinds with rfm=ID and rfm-session=S

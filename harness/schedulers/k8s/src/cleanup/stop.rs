@@ -1,21 +1,23 @@
 //! Ends the compute of a job and keeps its objects.
 
-use crate::cleanup::{Cleanup, messages};
+use crate::cleanup::{Cleanup, FIRST_LOOK, messages};
 use crate::{
     api::{EXPIRES_ANNOTATION, KEPT_LABEL, clock},
     cleanup::diagnosis,
     client::{ApiError, Why},
-    job::{JobState, Object, Observed, SeenPod},
+    job::{Handle, JobState, Object, Observed, Seen, SeenPod},
     kind::Stop,
-    status::assess,
+    status::{assess, has_run, queue},
 };
-use k8s_openapi::api::core::v1::Pod;
 use muster_core::job::scheduler::{JobStatus, Leftovers};
 use muster_host::files;
 use muster_text::Value;
 use serde_json::json;
 use std::{path::Path, sync::Arc, time::Duration};
-use tokio::{task::spawn_blocking, time::timeout_at};
+use tokio::{
+    task::spawn_blocking,
+    time::{Instant, timeout_at},
+};
 
 impl Cleanup<'_> {
     pub(super) async fn stop(mut self) -> Result<Leftovers, ApiError> {
@@ -24,11 +26,13 @@ impl Cleanup<'_> {
         };
         // Events are gone in an hour, and with them the reason.
         self.shared.watch.trouble(&self.job.identifier).await;
+        self.seen().await;
         let is_over = self.is_over();
-        if !is_over && self.must_go() {
-            let files = self.diagnosis();
-            self.keep_files(files).await;
-            return self.delete().await;
+        if !is_over && must_go(self.handle, &self.observed.borrow().clone()) {
+            // What starts in this moment is deleted with it.
+            self.keep_files(self.diagnosis()).await;
+            let left = self.delete().await?;
+            return Ok(Leftovers { is_gone: left.items.is_empty(), ..left });
         }
         let stop = match &self.handle.rules.stop {
             Stop::Patch(patch) if !is_over => patch.clone(),
@@ -66,15 +70,12 @@ impl Cleanup<'_> {
         }
     }
 
-    /// Nothing but its deletion ends it: its kind knows no other way, or it is a pod that no kubelet has taken, whose deadline
-    /// is not enforced while it holds its quota.
-    fn must_go(&self) -> bool {
-        if self.handle.rules.stop == Stop::Delete {
-            return true;
+    /// Waits until the watch has shown the workload, for a while: where another process has launched it, nothing was seen yet.
+    async fn seen(&mut self) {
+        let by = self.by.min(Instant::now() + FIRST_LOOK);
+        while matches!(self.observed.borrow_and_update().workload, Seen::NotYet) {
+            let Ok(Ok(())) = timeout_at(by, self.observed.changed()).await else { return };
         }
-        let is_pod = self.handle.workload().is_some_and(|workload| workload.resource.is_pod());
-        let has_started = |pod: &Pod| pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
-        is_pod && !self.observed.borrow().pods.iter().any(|seen| has_started(&seen.pod))
     }
 
     /// Marks the workload as kept, and changes what else is asked; `false`: it is gone. The mark holds for all of the job's objects.
@@ -124,6 +125,23 @@ impl Cleanup<'_> {
             tracing::warn!(%error, folder = %folder.display(), "the diagnosis cannot be written");
         }
     }
+}
+
+/// Nothing but its deletion keeps it from running later: its kind knows no other way to stop it; none of its containers has ever run,
+/// so that it waits for a node, a queue or an image; or a queue would start it again, for a deadline does not end what is suspended, and
+/// a suspension is what the queue takes back.
+pub(super) fn must_go(handle: &Handle, observed: &Observed) -> bool {
+    let is_known = observed.from_the_start || !observed.pods.is_empty();
+    let is_queued = observed.trouble.kueue.is_some() || observed.workload.object().is_some_and(|object| queue(object).is_some());
+    let starts_again = match &handle.rules.stop {
+        Stop::Delete => return true,
+        Stop::Patch(patch) => suspends(patch) || observed.workload.object().is_some_and(suspends),
+    };
+    is_known && !observed.pods.iter().any(|seen| has_run(&seen.pod)) || is_queued && starts_again
+}
+
+fn suspends(object: &Value) -> bool {
+    ["/spec/suspend", "/spec/runPolicy/suspend"].iter().any(|place| object.pointer(place) == Some(&Value::Bool(true)))
 }
 
 /// No pod takes anything any more.

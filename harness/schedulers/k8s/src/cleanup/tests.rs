@@ -3,6 +3,7 @@ use crate::{
     client::testing::{self, Reply, Requests},
     job::Object,
     kind::{Stop, WorkloadRules},
+    status::testing::Scene,
 };
 use muster_core::{
     case::{Identifier, SessionId},
@@ -10,6 +11,9 @@ use muster_core::{
 };
 use serde_json::json;
 use std::sync::Mutex;
+
+const DEADLINE: &str = "stop: {patch: {spec: {activeDeadlineSeconds: 1}}}";
+const SUSPEND: &str = "stop: {patch: {spec: {suspend: true}}}";
 
 fn object(kind: &str, name: &str, uid: Option<&str>) -> Object {
     let plural = Some(format!("{}s", kind.to_lowercase()));
@@ -163,6 +167,71 @@ async fn what_only_a_silent_node_could_end_is_named_at_once() {
         }
         assert!(started.elapsed() < FIRST_LOOK, "{how:?} took {:?}", started.elapsed());
     }
+}
+
+#[test]
+fn only_its_deletion_keeps_what_never_ran_or_is_queued_from_running_later() {
+    const RUNS: &str = "{status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: true, restartCount: 0, state: {running: {startedAt: '@3'}}}]}}";
+    const NO_NODE: &str = "{spec: {nodeName: null}, status: {phase: Pending, startTime: null}}";
+    let queued = |kind: &str, suspended: bool| {
+        Scene::of(kind)
+            .object(&format!("{{metadata: {{labels: {{kueue.x-k8s.io/queue-name: q}}}}, spec: {{suspend: {suspended}}}}}"))
+            .rules(if kind == "Job" { DEADLINE } else { SUSPEND })
+    };
+    let job = || Scene::job("{}").rules(DEADLINE);
+    let waits = |state: &str| {
+        format!(
+            "{{status: {{phase: Pending, containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, {state}}}]}}}}"
+        )
+    };
+    let init = "{status: {phase: Pending, initContainerStatuses: [{name: fetch, image: i, imageID: '', ready: false, restartCount: 0, state: {terminated: {exitCode: 0}}}]}}";
+    let rows = [
+        ("a Job in a queue", queued("Job", true), true),
+        ("a JobSet in a queue", queued("JobSet", true), true),
+        ("a gated pod", Scene::own_pod(NO_NODE).rules(DEADLINE), true),
+        ("a Job without a node", job().pod("x-a", NO_NODE), true),
+        ("a Job without pods", job(), true),
+        ("no image", job().pod("x-a", &waits("state: {waiting: {reason: ErrImagePull}}")), true),
+        (
+            "not startable",
+            job().pod(
+                "x-a",
+                &waits(
+                    "state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 128, reason: StartError}}",
+                ),
+            ),
+            true,
+        ),
+        ("preempted, and in its queue again", queued("Job", true).pod("x-a", RUNS).gone(), true),
+        ("what a queue would resume", queued("JobSet", false).pod("x-a", RUNS), true),
+        ("no way to stop", job().rules("stop: delete").pod("x-a", RUNS), true),
+        ("a Job of a queue that runs", queued("Job", false).pod("x-a", RUNS), false),
+        ("one of two pods runs", job().pod("x-a", NO_NODE).pod("x-b", RUNS), false),
+        ("its init container has run", job().pod("x-a", init), false),
+        (
+            "it ran and waits for another image",
+            job().pod("x-a", &waits("state: {waiting: {reason: ErrImagePull}}, lastState: {terminated: {exitCode: 1}}")),
+            false,
+        ),
+        ("a JobSet that runs", Scene::of("JobSet").object("{}").rules(SUSPEND).pod("x-a", RUNS), false),
+    ];
+    for (what, mut scene, goes) in rows {
+        scene.observed.from_the_start = true;
+        assert_eq!(stop::must_go(&scene.handle, &scene.observed), goes, "{what}");
+    }
+    assert!(!stop::must_go(&job().handle, &job().observed), "of another process: its pods may not be listed yet");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_ran_is_described_and_deleted() {
+    let mut waits = pod("Pending");
+    waits["status"]["containerStatuses"][0]["state"] = json!({"waiting": {"reason": "ImagePullBackOff"}});
+    let absent = |line: &str| if line.contains("pods") { gone() } else { Reply::refusal(404, "NotFound", "not found") };
+    let (leftovers, requests, _, stage) = ended(handle(Some("u")), Disposition::Stop, Some(waits), absent).await;
+    assert_eq!(changes(&requests), ["DELETE /api/v1/pods/rfm-x", "DELETE /api/v1/configmaps/rfm-c"]);
+    assert_eq!(leftovers.unwrap(), Leftovers { is_gone: true, ..Leftovers::default() });
+    let kept = std::fs::read_to_string(stage.path().join("diag/pods.yaml")).unwrap();
+    assert!(kept.contains("ImagePullBackOff"), "{kept}");
 }
 
 #[tokio::test(start_paused = true)]

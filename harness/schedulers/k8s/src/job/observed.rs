@@ -29,6 +29,8 @@ pub(crate) struct Observed {
     pub hopeless: BTreeMap<String, Timestamp>,
     /// What was fetched beyond the watch because nothing changes.
     pub trouble: Trouble,
+    /// It is watched since before its launch: nothing of it was missed.
+    pub from_the_start: bool,
     /// When its first object was created, by this machine's clock: the start of all grace periods.
     pub since: Timestamp,
 }

@@ -14,6 +14,8 @@ use crate::{
 };
 use muster_text::Value;
 
+const ACCOUNT_COMES: &str = "its pods were not looked at: their ServiceAccount is created with them";
+
 impl Attempt<'_> {
     /// Asks the server whether it admits the pods, without creating any: the refusal of a controller's pods is easy to miss.
     pub(super) async fn preflight(&self) -> Result<(), Refused> {
@@ -50,6 +52,7 @@ impl Attempt<'_> {
             Ok(_) => {}
             // The right to ask is missing, or the operator completes the template: the creation itself will show.
             Err(error) if matches!(error.why(), Why::NotAllowed | Why::Withdrawn | Why::Invalid) => {}
+            Err(error) if lacks_own_account(&self.handle, &error) => {}
             Err(error) => match Refused::by_quota(workload, error) {
                 Refused::NoRoom(..) if is_queued => {}
                 refused => return Err(refused),
@@ -104,6 +107,13 @@ fn never_fits(quotas: &[Value], pods: &Together) -> Option<String> {
     fits.find_map(|fit| if let Fit::Never(why) = fit { Some(why) } else { None })
 }
 
+/// A pod is refused because its ServiceAccount is not there, and the manifest creates it before the pod.
+fn lacks_own_account(handle: &Handle, error: &ApiError) -> bool {
+    let message = error.message();
+    let accounts = handle.objects.iter().filter(|object| object.resource.kind == "ServiceAccount");
+    accounts.map(|account| format!("serviceaccount \"{}\" not found", account.name)).any(|missing| message.contains(&missing))
+}
+
 /// Sends every object of a plan, and the pods that it will make, for validation. Returns the warnings of the server.
 ///
 /// # Errors
@@ -111,7 +121,11 @@ fn never_fits(quotas: &[Value], pods: &Together) -> Option<String> {
 pub(crate) async fn dry_run(cluster: &Cluster, handle: &Handle) -> Result<Vec<String>, ApiError> {
     let mut warnings = Vec::new();
     for object in &handle.objects {
-        warnings.extend(cluster.create(&object.resource, &object.manifest, true).await?.warnings);
+        match cluster.create(&object.resource, &object.manifest, true).await {
+            Ok(created) => warnings.extend(created.warnings),
+            Err(error) if lacks_own_account(handle, &error) => warnings.push(ACCOUNT_COMES.to_owned()),
+            Err(error) => return Err(error),
+        }
     }
     let workload = handle.workload().filter(|object| !object.resource.is_pod());
     for (template, _) in workload.map(|object| pod_templates(&object.manifest)).unwrap_or_default() {
@@ -121,6 +135,7 @@ pub(crate) async fn dry_run(cluster: &Cluster, handle: &Handle) -> Result<Vec<St
             Err(error) if error.why() == Why::NotAllowed => {
                 warnings.push("its pods were not looked at: the right to create pods is missing".to_owned());
             }
+            Err(error) if lacks_own_account(handle, &error) => warnings.push(ACCOUNT_COMES.to_owned()),
             Err(error) => return Err(error),
         }
     }

@@ -250,6 +250,27 @@ async fn who_waits_for_room_holds_nothing() {
     assert_eq!(asked(&requests).last().map(String::as_str), Some("DELETE configmaps/rfm-c"));
 }
 
+/// The least Role may not read quotas, so that the pod is tried before: its account is created only then.
+#[tokio::test]
+async fn a_pod_whose_account_the_manifest_creates_is_launched() {
+    for (account, launched) in [("rfm-sa", true), ("nobody", false)] {
+        let lacking = format!(
+            "pods \"rfm-x\" is forbidden: error looking up service account n/{account}: serviceaccount \"{account}\" not found"
+        );
+        let (shared, _) = shared(move |line| match line {
+            line if line.contains("resourcequotas") => Reply::refusal(
+                403,
+                "Forbidden",
+                "resourcequotas is forbidden: User \"u\" cannot list resource \"resourcequotas\"",
+            ),
+            line if line.contains("dryRun=All") => Reply::refusal(403, "Forbidden", &lacking),
+            _ => Reply::json(&json!({"metadata": {"uid": "u-1"}})),
+        });
+        let objects = vec![object("v1", "ServiceAccount", "rfm-sa", &json!({})), pod()];
+        assert_eq!(launch(&shared, &ours(), handle(objects)).await.is_ok(), launched, "{account}");
+    }
+}
+
 #[tokio::test]
 async fn a_gang_that_can_never_stand_together_is_refused_before_it_exists() {
     let quota = json!({"metadata": {"name": "compute"}, "status": {"hard": {"requests.cpu": "4"}}});

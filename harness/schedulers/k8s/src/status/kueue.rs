@@ -24,7 +24,7 @@ pub(super) enum Admission {
 }
 
 /// The queue of an object.
-pub(super) fn queue(object: &Value) -> Option<&str> {
+pub(crate) fn queue(object: &Value) -> Option<&str> {
     let find = |place: &str| object.pointer(place)?.get(QUEUE_LABEL)?.as_str();
     find("/metadata/labels").or_else(|| find("/metadata/annotations")).filter(|queue| !queue.is_empty())
 }

@@ -20,7 +20,8 @@ pub(crate) mod testing;
 mod tests;
 pub(crate) mod trouble;
 
-pub(crate) use pod::{disruption::node_is_silent, placement::is_hopeless};
+pub(crate) use kueue::queue;
+pub(crate) use pod::{disruption::node_is_silent, ends::has_run, placement::is_hopeless, waiting::lacks_image};
 
 use crate::{
     api::{Resource, clock},
@@ -49,8 +50,10 @@ pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> As
     let ever = u32::try_from(replaced_pods::names(&observed.pods)).unwrap_or(u32::MAX);
     let is_gang = !view.is(Resource::is_pod) && view.needs_all();
     let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&state);
+    // It runs, and a container waits for its image: the events say why.
+    let pulls = !is_final(&state) && observed.pods.iter().any(|seen| !seen.gone && lacks_image(&seen.pod));
     // An incomplete gang may look as if it ran: nothing else would cause another assessment.
-    let left = (waits || incomplete).then(|| view.left(observed.since, grace::STUCK_AFTER));
+    let left = (waits || incomplete || pulls).then(|| view.left(observed.since, grace::STUCK_AFTER));
     let stuck = left == Some(None);
     if let Some(left) = left.flatten() {
         sooner(&mut recheck_in, left);

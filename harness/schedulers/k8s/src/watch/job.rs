@@ -38,7 +38,7 @@ pub(super) struct Tracked {
 
 impl Tracked {
     pub(super) fn new(handle: &Handle, clock: ServerClock, is_adopted: bool) -> Self {
-        let observed = Observed { since: clock.now(), ..Observed::default() };
+        let observed = Observed { since: clock.now(), from_the_start: !is_adopted, ..Observed::default() };
         let workload = handle.workload();
         Self {
             sender: watch::Sender::new(Arc::new(observed)),

@@ -3,7 +3,8 @@
 use crate::{
     api::{LABEL, Resource},
     client::{ApiError, Cluster, Selection, Why},
-    job::{Observed, Trouble},
+    job::{Observed, SeenPod, Trouble},
+    status::lacks_image,
 };
 use k8s_openapi::api::core::v1::Event;
 use muster_core::case::Identifier;
@@ -97,9 +98,10 @@ impl Asking<'_> {
     }
 }
 
-/// Pods that do not run yet, newest first.
+/// Pods that do not run yet, or not all of them, newest first.
 fn waiting_pods(observed: &Observed) -> Vec<String> {
-    let waiting = observed.pods.iter().rev().filter(|pod| !pod.gone && !matches!(pod.phase(), "Running" | "Succeeded"));
+    let runs = |pod: &SeenPod| matches!(pod.phase(), "Running" | "Succeeded") && !lacks_image(&pod.pod);
+    let waiting = observed.pods.iter().rev().filter(|pod| !pod.gone && !runs(pod));
     waiting.filter_map(|pod| pod.pod.metadata.uid.clone()).take(PODS).collect()
 }
 

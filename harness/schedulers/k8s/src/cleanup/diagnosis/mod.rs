@@ -15,8 +15,8 @@ use muster_core::secret::MASK;
 use muster_text::{Value, shell};
 use std::{fmt::Write, sync::Arc};
 
-/// The files of the diagnosis, with their names: `owner.yaml`, `pods.yaml`, `nodes.txt`, `events.txt`; those that would
-/// be empty are not there.
+/// The files of the diagnosis, with their names: `owner.yaml`, `pods.yaml`, `nodes.txt`, `kueue.yaml`,
+/// `events.txt`; those that would be empty are not there.
 pub(super) fn files(handle: &Handle, observed: &Observed) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let is_own_pod = handle.workload().is_some_and(|own| own.resource.is_pod());
@@ -26,6 +26,9 @@ pub(super) fn files(handle: &Handle, observed: &Observed) -> Vec<(String, String
     if !observed.pods.is_empty() {
         files.push(("pods.yaml".to_owned(), pods(&observed.pods)));
         files.push(("nodes.txt".to_owned(), nodes(&observed.pods)));
+    }
+    if let Some(kueue) = &observed.trouble.kueue {
+        files.push(("kueue.yaml".to_owned(), yaml(&redacted(kueue))));
     }
     if !observed.trouble.events.is_empty() || !observed.trouble.denied.is_empty() {
         files.push(("events.txt".to_owned(), events(observed)));

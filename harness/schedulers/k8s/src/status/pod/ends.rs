@@ -3,12 +3,15 @@
 use crate::api::clock;
 use crate::status::{
     cause,
-    pod::{PodView, Restarts},
+    pod::{PodView, Restarts, waiting},
     trouble,
 };
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Event, Pod};
 use muster_core::job::scheduler::Exit;
 use muster_text::time::Timestamp;
+
+/// How a container "ends" that was never started.
+pub(super) const NOT_STARTED: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 impl PodView<'_> {
     /// Why a container ended, where its status does not show it.
@@ -84,8 +87,11 @@ impl PodView<'_> {
             .or_else(|| changed().filter(|_| self.is_terminal()))
     }
 
-    /// Which main containers have exited, and which still run; `None` unless there are both.
+    /// Which image is missing although others run, or which main containers have exited while others run.
     pub(in crate::status) fn partly_ended(&self) -> Option<String> {
+        if let Some(missing) = waiting::cannot_pull(self) {
+            return Some(missing);
+        }
         let exited: Vec<_> = self.statuses().filter_map(|status| Some((&status.name, terminated(status)?.exit_code))).collect();
         let running: Vec<_> = self.statuses().filter(|status| is_running(status)).map(|status| status.name.as_str()).collect();
         if exited.is_empty() || running.is_empty() {
@@ -106,6 +112,18 @@ impl PodView<'_> {
 
 fn restarted(status: &ContainerStatus) -> usize {
     usize::try_from(status.restart_count).unwrap_or(0)
+}
+
+/// Whether any container of a pod has ever run, as far as its status tells; what the runtime could not start has not.
+pub(crate) fn has_run(pod: &Pod) -> bool {
+    let Some(status) = &pod.status else { return false };
+    let all = [&status.init_container_statuses, &status.container_statuses, &status.ephemeral_container_statuses];
+    let is_or_was = |state: &ContainerState| {
+        let ended = state.terminated.as_ref().map(|end| end.reason.as_deref().unwrap_or_default());
+        state.running.is_some() || ended.is_some_and(|reason| !NOT_STARTED.contains(&reason))
+    };
+    let states = all.into_iter().flatten().flatten().flat_map(|status| [&status.state, &status.last_state]);
+    states.flatten().any(is_or_was)
 }
 
 pub(in crate::status) fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {

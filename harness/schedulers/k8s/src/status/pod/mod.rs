@@ -12,9 +12,9 @@
 //! over with the first end of a deciding container.
 
 pub(crate) mod disruption;
-mod ends;
+pub(crate) mod ends;
 pub(crate) mod placement;
-mod waiting;
+pub(crate) mod waiting;
 
 use super::{View, cause, cause::Place, grace};
 use crate::{

@@ -5,11 +5,11 @@ use crate::status::{
     cause, grace, kueue,
     pod::{
         PodState, PodView, Restarts,
-        ends::{is_running, terminated},
+        ends::{NOT_STARTED, is_running, terminated},
     },
     trouble,
 };
-use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus};
+use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodStatus};
 use muster_text::time::{Timestamp, format_duration};
 use std::time::Duration;
 
@@ -52,32 +52,35 @@ fn stopped(
     let detail = cause::detail(waiting.message.as_deref());
     let (container, image) = (format!("container {} of {}", status.name, this.place()), &status.image);
     let hopeless = |what: String| Some(PodState::Hopeless(what));
-    let mut after = |limit: Duration, state: PodState| after(this, limit, state, recheck_in);
+    let mut after =
+        |since: Timestamp, limit: Duration, state: PodState| (!this.view.is_within(since, limit, recheck_in)).then_some(state);
     match waiting.reason.as_deref().unwrap_or_default() {
         "InvalidImageName" => hopeless(format!("{container} has no valid image name: `{image}`")),
         "ErrImageNeverPull" => {
             hopeless(format!("image {image} of {container} is not on the node, and its imagePullPolicy is Never"))
         }
         reason if PULL.contains(&reason) => {
-            let detail = pull_detail(this, waiting);
+            let detail = pull_detail(this, image, waiting);
             let sentence = |what: &str| format!("image {image} of {container} {what}: {detail}");
             if !NO_SUCH_IMAGE.iter().any(|words| detail.contains(words)) && reason != "SignatureValidationFailed" {
                 let what = format!("could not be pulled for {}", cause::seconds(grace::REGISTRY_LIMIT));
-                return after(grace::REGISTRY_LIMIT, PodState::Broken(sentence(&what)));
+                return after(pulled_since(this, status), grace::REGISTRY_LIMIT, PodState::Broken(sentence(&what)));
             }
             let hopeless = PodState::Hopeless(sentence("cannot be pulled"));
-            if pull_failures(this) < grace::IMAGE_PULL_FAILURES {
+            if pull_failures(this, image) < grace::IMAGE_PULL_FAILURES {
                 let own = this.view.handle.hopeless_after.map(Duration::from_secs);
-                after(own.map_or(grace::IMAGE_PULL_LIMIT, |own| own.min(grace::IMAGE_PULL_LIMIT)), hopeless)
+                let limit = own.map_or(grace::IMAGE_PULL_LIMIT, |own| own.min(grace::IMAGE_PULL_LIMIT));
+                after(pulled_since(this, status), limit, hopeless)
             } else {
                 Some(hopeless)
             }
         }
         "CreateContainerConfigError" => {
-            after(grace::CONFIG_GRACE, PodState::Hopeless(format!("{container} cannot be configured{detail}")))
+            let hopeless = PodState::Hopeless(format!("{container} cannot be configured{detail}"));
+            after(scheduled(this), grace::CONFIG_GRACE, hopeless)
         }
         // The kubelet tries again whatever the restartPolicy: nothing was started that could have ended.
-        "CreateContainerError" => after(grace::CONFIG_GRACE, not_startable(&container, &detail)),
+        "CreateContainerError" => after(scheduled(this), grace::CONFIG_GRACE, not_startable(&container, &detail)),
         "RunContainerError" | "PostStartHookError"
             if this.policy() == "Never" || u32::try_from(status.restart_count).unwrap_or(0) >= grace::START_FAILURES =>
         {
@@ -102,7 +105,7 @@ pub(in crate::status) fn never_started(this: &PodView<'_>) -> Option<PodState> {
         .filter(counts)
         .filter(|status| !is_running(status))
         .filter_map(|status| Some((status, last(status)?)))
-        .find(|(_, end)| matches!(end.reason.as_deref(), Some("StartError" | "ContainerCannotRun")))
+        .find(|(_, end)| end.reason.as_deref().is_some_and(|reason| NOT_STARTED.contains(&reason)))
         .map(|(status, end)| {
             let container = format!("container {} of {}", status.name, this.place());
             not_startable(&container, &cause::detail(end.message.as_deref()))
@@ -197,13 +200,37 @@ pub(in crate::status) fn reason(this: &PodView<'_>, recheck_in: &mut Option<Dura
     };
     let container = format!("container {} of {place}", status.name);
     match waiting.reason.as_deref().unwrap_or_default() {
-        reason if PULL.contains(&reason) => {
-            format!("image {} of {container} cannot be pulled yet: {}", status.image, pull_detail(this, waiting))
-        }
+        reason if PULL.contains(&reason) => cannot_pull_yet(this, status, waiting),
         "ContainerCreating" | "PodInitializing" | "" => creating(this),
         "CrashLoopBackOff" => format!("{container} crashed and is started again later"),
         reason => format!("{container} waits ({})", cause::reason_and(Some(reason), waiting.message.as_deref())),
     }
+}
+
+fn cannot_pull_yet(this: &PodView<'_>, status: &ContainerStatus, waiting: &ContainerStateWaiting) -> String {
+    let (container, place) = (&status.name, this.place());
+    format!(
+        "image {} of container {container} of {place} cannot be pulled yet: {}",
+        status.image,
+        pull_detail(this, &status.image, waiting)
+    )
+}
+
+/// A container that waits for its image, whatever the others do.
+fn without_image(status: &PodStatus) -> Option<(&ContainerStatus, &ContainerStateWaiting)> {
+    let all = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    let mut waiting = all.filter_map(|status| Some((status, status.state.as_ref()?.waiting.as_ref()?)));
+    waiting.find(|(_, waiting)| waiting.reason.as_deref().is_some_and(|why| PULL.contains(&why)))
+}
+
+/// Whether a container of a pod waits for its image: the events say why.
+pub(crate) fn lacks_image(pod: &Pod) -> bool {
+    pod.status.as_ref().and_then(without_image).is_some()
+}
+
+/// The image that one of its containers waits for.
+pub(in crate::status) fn cannot_pull(this: &PodView<'_>) -> Option<String> {
+    without_image(this.status).map(|(status, waiting)| cannot_pull_yet(this, status, waiting))
 }
 
 fn creating(this: &PodView<'_>) -> String {
@@ -253,24 +280,32 @@ fn scheduled(this: &PodView<'_>) -> Timestamp {
     started.unwrap_or_default().max(this.view.observed.since)
 }
 
+/// Since when the kubelet may have tried to pull a container's image: init containers, other images and an earlier life come first.
+fn pulled_since(this: &PodView<'_>, status: &ContainerStatus) -> Timestamp {
+    let initialized = this.condition("Initialized").filter(|condition| condition.status == "True");
+    let ended = status.last_state.as_ref().and_then(|state| state.terminated.as_ref()?.finished_at.as_ref());
+    let times = [initialized.and_then(|condition| condition.last_transition_time.as_ref()), ended];
+    times.into_iter().flatten().filter_map(clock::known).chain(this.started()).fold(scheduled(this), Timestamp::max)
+}
+
 /// The message of the registry: old kubelets report it only in events.
-fn pull_detail(this: &PodView<'_>, waiting: &ContainerStateWaiting) -> String {
+fn pull_detail(this: &PodView<'_>, image: &str, waiting: &ContainerStateWaiting) -> String {
     let own = waiting.message.as_deref().unwrap_or_default();
     let backs_off = own.starts_with("Back-off pulling image");
     let own = if backs_off { own.split_once(": ").map_or("", |(_, why)| why) } else { own };
     let is_bare = own.is_empty();
-    let event = pull_events(this).next_back().map(trouble::message);
+    let event = pull_events(this, image).next_back().map(trouble::message);
     match event.filter(|_| is_bare) {
         Some(event) => cause::quote(event),
         None => cause::reason_and(waiting.reason.as_deref().filter(|_| own.is_empty()), Some(own)),
     }
 }
 
-fn pull_failures(this: &PodView<'_>) -> u32 {
-    pull_events(this).map(trouble::times).sum()
+fn pull_failures(this: &PodView<'_>, image: &str) -> u32 {
+    pull_events(this, image).map(trouble::times).sum()
 }
 
-fn pull_events<'a>(this: &PodView<'a>) -> impl DoubleEndedIterator<Item = &'a k8s_openapi::api::core::v1::Event> {
-    let events = this.view.events().of_pod(this.name());
-    events.filter(|event| trouble::reason(event) == "Failed" && trouble::message(event).contains("pull image"))
+fn pull_events<'a>(this: &PodView<'a>, image: &str) -> impl DoubleEndedIterator<Item = &'a k8s_openapi::api::core::v1::Event> {
+    let (events, failed) = (this.view.events().of_pod(this.name()), format!("pull image \"{image}\""));
+    events.filter(move |event| trouble::reason(event) == "Failed" && trouble::message(event).contains(&failed))
 }

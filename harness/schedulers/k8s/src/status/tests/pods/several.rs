@@ -80,3 +80,55 @@ fn every_deciding_container_is_a_section() {
     );
     says!(scene, @"ended @3-@12: x/a@n1 Code(0), x/b@n1 Code(5)");
 }
+
+/// A Pod of main, which runs, and helper, which waits so; `more` is laid beside.
+fn helper_waits(waiting: &str, more: &str) -> String {
+    format!(
+        "{{spec: {{containers: [{{name: main}}, {{name: helper}}]}}, status: {{phase: Pending, {more} containerStatuses: [{{name: helper, image: 'reg/h:1', imageID: '', ready: false, restartCount: 0, state: {{waiting: {{{waiting}}}}}}}, {{name: main, image: i, imageID: '', ready: true, restartCount: 0, state: {{running: {{startedAt: '@3'}}}}}}]}}}}"
+    )
+}
+
+#[test]
+fn an_image_that_one_of_several_containers_lacks_is_named_and_final() {
+    let missing = helper_waits("reason: ErrImagePull, message: 'reg/h:1: not found'", "");
+    let pod = |second: i64| Scene::own_pod(&missing).at(second);
+    says!(pod(60), @r#"
+    running since @3 on ["n1"]
+    image reg/h:1 of container helper of pod x on n1 cannot be pulled yet: reg/h:1: not found
+    stuck
+    again in 63s
+    "#);
+    says!(pod(123), @"hopeless: image reg/h:1 of container helper of pod x on n1 cannot be pulled: reg/h:1: not found");
+    let mut soon = pod(24);
+    soon.handle.hopeless_after = Some(20);
+    says!(soon, @"hopeless: image reg/h:1 of container helper of pod x on n1 cannot be pulled: reg/h:1: not found");
+    let good = "status: {phase: Running, containerStatuses: [{name: main, image: i, imageID: '', ready: true, restartCount: 0, state: {running: {startedAt: '@3'}}}]}";
+    for kind in ["Job", "JobSet"] {
+        let scene = Scene::of(kind).object("{}").pod("x-a", good).pod("x-b", &missing).at(123).says();
+        assert_eq!(scene, "hopeless: image reg/h:1 of container helper of pod x-b on n1 cannot be pulled: reg/h:1: not found");
+    }
+    says!(Scene::own_pod(&helper_waits("reason: InvalidImageName", "")), @"hopeless: container helper of pod x on n1 has no valid image name: `reg/h:1`");
+}
+
+/// The kubelets before 1.32 say in events alone why, and the watch asks for these of a job that is stuck.
+#[test]
+fn the_events_of_a_running_pod_say_why_an_image_is_missing() {
+    let scene = || Scene::own_pod(&helper_waits("reason: ImagePullBackOff, message: 'Back-off pulling image \"reg/h:1\"'", ""));
+    assert!(scene().at(30).assess().stuck);
+    let failed = |scene: Scene| {
+        let other = scene.event("Pod x", "Failed", "Failed to pull image \"reg/other:1\": i/o timeout");
+        other.event("Pod x", "Failed", "Failed to pull image \"reg/h:1\": pull access denied")
+    };
+    assert!(failed(scene()).at(45).says().starts_with("running"));
+    let all = failed(failed(failed(scene()))).at(45);
+    says!(all, @r#"hopeless: image reg/h:1 of container helper of pod x on n1 cannot be pulled: Failed to pull image "reg/h:1": pull access denied"#);
+}
+
+#[test]
+fn a_registry_is_waited_for_from_the_first_pull_that_can_have_failed() {
+    let late = "conditions: [{type: Initialized, status: 'True', lastTransitionTime: '@900'}],";
+    let waits = helper_waits("reason: ErrImagePull, message: 'i/o timeout'", late);
+    let scene = |second: i64| Scene::own_pod(&waits).at(second).says();
+    assert!(scene(1499).starts_with("running since @3"), "{}", scene(1499));
+    assert!(scene(1500).starts_with("broken: image reg/h:1 of container helper of pod x on n1 could not be pulled for 600 s"));
+}
