@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{
-        OnceLock,
+        Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -56,14 +56,16 @@ impl Sandbox {
         sandbox
     }
 
-    /// The namespace in which `tests/cluster` has a queue of Kueue: tests share it.
-    pub(crate) fn queued() -> Self {
+    /// The namespace in which `tests/cluster` has a queue of Kueue: tests take turns.
+    pub(crate) fn queued() -> (Self, MutexGuard<'static, ()>) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::Builder::new().prefix("muster-cluster-").tempdir().expect("a folder");
         let sandbox = Self { namespace: "eidf095ns".to_owned(), folder };
         sandbox.site("");
         sandbox.write("site.yaml", &sandbox.read("site.yaml").replace("name: pods", "name: gpu-service"));
         sandbox.use_account();
-        sandbox
+        (sandbox, turn)
     }
 
     /// From now on Muster is a ServiceAccount of the namespace, with the Role that it prints for the kinds of this suite.

@@ -334,7 +334,7 @@ pub enum Launch {
 words! {
     /// What to do with the objects of a job.
     pub enum Disposition {
-        /// End the compute and keep the objects for inspection.
+        /// End the compute and keep the objects for inspection, but for those that would start again: `Leftovers::is_gone`.
         Stop = "stop",
         Delete = "delete",
     }

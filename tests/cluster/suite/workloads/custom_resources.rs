@@ -5,7 +5,6 @@ use crate::suite::{
     manifest::{check, container, job, jobset, pod},
     sandbox::{Ended, Sandbox, kubectl},
 };
-use serde_json::json;
 use std::{
     collections::BTreeSet,
     os::unix::process::CommandExt,
@@ -187,9 +186,6 @@ pub(crate) fn a_failed_instance_of_a_custom_resource_fails_the_case() {
     assert!(ended.cause().contains("exit status 5"), "{}", ended.cause());
 }
 
-/// Tests that fill the queue of `tests/cluster` take turns.
-static QUEUE: Mutex<()> = Mutex::new(());
-
 /// The queue of `tests/cluster` has four GPUs; this holds them all until it is released.
 fn all_gpus_taken(sandbox: &Sandbox, seconds: u32) -> String {
     let name = format!("blocker-{}", sandbox.namespace);
@@ -222,15 +218,13 @@ fn waits_in_the_queue(sandbox: &Sandbox, manifest: &str) {
 
 /// One after the other: they share the queue.
 pub(crate) fn a_queued_pod_and_a_queued_job_wait_for_quota_and_run() {
-    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
-    let sandbox = Sandbox::queued();
+    let (sandbox, _turn) = Sandbox::queued();
     waits_in_the_queue(&sandbox, &pod("echo hello"));
     waits_in_the_queue(&sandbox, &job("completions: 2\n  parallelism: 1", "echo hello"));
 }
 
 pub(crate) fn a_case_that_ends_in_a_queue_leaves_it() {
-    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
-    let sandbox = Sandbox::queued();
+    let (sandbox, _turn) = Sandbox::queued();
     let blocker = all_gpus_taken(&sandbox, 600);
     let kinds = [pod("echo hello"), job("completions: 1", "echo hello"), jobset(1, "echo hello")];
     let checks = kinds.iter().enumerate().map(|(number, manifest)| {
@@ -239,8 +233,7 @@ pub(crate) fn a_case_that_ends_in_a_queue_leaves_it() {
     let begun = Instant::now();
     let ended = sandbox.check(&checks.collect::<Vec<_>>().join("---\n"));
     let took = begun.elapsed();
-    let left = sandbox.left();
-    let workloads = sandbox.kubectl(&["get", "workloads.kueue.x-k8s.io", "-o", "name"]);
+    has_left_the_queue(&sandbox);
     sandbox.kubectl(&["delete", "job", &blocker]);
     let ended = ended.expect(3);
     assert!(took < Duration::from_secs(50), "{took:?}: {}", ended.stdout);
@@ -248,20 +241,26 @@ pub(crate) fn a_case_that_ends_in_a_queue_leaves_it() {
     for case in cases {
         let cause = case["cause"].as_str().unwrap_or_default();
         assert!(cause.contains("still waiting after 20s") && cause.contains("waits in Kueue"), "{cause}");
-        assert_eq!((&case["look"], &case["leftovers"]), (&json!([]), &json!([])), "{case}");
+        assert!(!case.to_string().contains("kubectl"), "neither kept nor left: {case}");
         let events = format!("{}/diag/kueue.yaml", case["folder"].as_str().expect("a folder"));
         assert!(sandbox.read(&events).contains("QuotaReserved"), "{events}");
     }
-    assert_eq!((cases.len(), left, workloads.lines().count()), (3, Vec::new(), 1), "{workloads}");
+    assert_eq!(cases.len(), 3);
+}
+
+fn has_left_the_queue(sandbox: &Sandbox) {
+    eventually("the end of all that was queued", Duration::from_secs(20), || {
+        let there = sandbox.kubectl(&["get", "pods,jobs,jobsets.jobset.x-k8s.io,workloads.kueue.x-k8s.io", "-o", "name"]);
+        !["rfm-hello-", "rfm-crew-", "rfm-set-"].iter().any(|name| there.contains(name))
+    });
 }
 
 pub(crate) fn what_a_queue_would_resume_is_deleted_at_its_time_limit() {
-    let _turn = QUEUE.lock().unwrap_or_else(PoisonError::into_inner);
-    let sandbox = Sandbox::queued();
+    let (sandbox, _turn) = Sandbox::queued();
     let ended = sandbox.check(&in_the_queue(&jobset(1, "echo hello; sleep 600"), "time_limit: 5s")).expect(1);
     assert_eq!(ended.outcome(), "timeout run", "{}", ended.cause());
     assert!(sandbox.stdout(&ended).contains("hello"));
-    assert_eq!(sandbox.left(), [""; 0]);
+    has_left_the_queue(&sandbox);
 }
 
 pub(crate) fn a_queue_that_is_not_there_is_named() {

@@ -5,7 +5,12 @@ use crate::suite::{
     manifest::{check, container, job, pod},
     sandbox::{Sandbox, kubectl},
 };
-use std::time::Duration;
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    thread,
+    time::Duration,
+};
 
 /// Runs a check that cannot pass; its cause must hold all of `words`.
 fn ends(sandbox: &Sandbox, text: &str, code: i32, outcome: &str, words: &[&str]) {
@@ -29,17 +34,31 @@ pub(crate) fn an_image_that_is_not_there_ends_the_case_in_time() {
     ends(&sandbox, &check(&manifest, "max_pending_time: 20s"), 3, "timeout pending", &["rfm.test/nothing:1", "pull"]);
 }
 
+/// Its address. It has no image, and says so.
+fn empty_registry() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    address
+}
+
 pub(crate) fn an_image_that_one_of_two_containers_lacks_ends_the_case_and_is_named() {
-    let sandbox = Sandbox::new();
-    let helper = container("sleep 600").replace("name: main", "name: helper").replace("rfm.test/busybox:1", "rfm.test/nothing:1");
+    let (sandbox, image) = (Sandbox::new(), format!("{}/nothing:1", empty_registry()));
+    let cause = format!("image {image} of container helper of pod");
+    let helper = container("sleep 600").replace("name: main", "name: helper").replace("rfm.test/busybox:1", &image);
     let manifests =
         [format!("{}    - {helper}\n", pod("sleep 600")), format!("{}        - {helper}\n", job("completions: 1", "sleep 600"))];
     for manifest in manifests {
         let text = check(&manifest, "sched_options: { hopeless_after: 20s }\ntime_limit: 90s");
-        ends(&sandbox, &text, 3, "error config", &["image rfm.test/nothing:1 of container helper of pod"]);
+        ends(&sandbox, &text, 3, "error config", &[&cause]);
     }
     let text = check(&format!("{}    - {helper}\n", pod("sleep 600")), "time_limit: 5s");
-    ends(&sandbox, &text, 1, "timeout run", &["image rfm.test/nothing:1 of container helper of pod"]);
+    ends(&sandbox, &text, 1, "timeout run", &[&cause]);
 }
 
 pub(crate) fn an_image_name_that_is_none_ends_the_case_at_once() {

@@ -51,7 +51,7 @@ pub(crate) fn a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices() {
 
 /// The source document's Job, unedited, with a CPU stand-in for its image that prints what its pods printed.
 pub(crate) fn the_nbody_job_of_the_source_document_passes_its_references() {
-    let sandbox = Sandbox::queued();
+    let (sandbox, _turn) = Sandbox::queued();
     let log = include_str!("../../../../harness/core/testdata/nbody/rfm-jobtest-aotugiob-6xdms.log");
     sandbox.write("nbody.log.txt", log);
     sandbox.copy_checks("nbody");
