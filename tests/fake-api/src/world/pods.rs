@@ -229,7 +229,9 @@ impl Life {
         self.change(|pod| {
             each_status(pod, &main, |status| {
                 let reason = if code == 0 { "Completed" } else { "Error" };
-                status["lastState"] = json!({"terminated": {"exitCode": code, "reason": reason, "finishedAt": now()}});
+                let started = status["state"]["running"]["startedAt"].clone();
+                status["lastState"] =
+                    json!({"terminated": {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": now()}});
                 status["restartCount"] = json!(status["restartCount"].as_i64().unwrap_or(0) + 1);
                 status["state"] = json!({"running": {"startedAt": now()}});
             });

@@ -56,6 +56,10 @@ impl Call {
         ApiError::NoAnswer { asked: Box::new(self.asked.clone()), why: why.into() }
     }
 
+    async fn within<T>(&self, limit: Duration, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
+        timeout(limit, answer).await.unwrap_or_else(|_| Err(self.no_answer(format!("no answer within {limit:?}"))))
+    }
+
     /// A refused creation is not repeated here: the launch does so, one case at a time.
     fn is_repeated_after(&self, why: Why) -> bool {
         why.passes() && !(why == Why::Withdrawn && self.asked.verb == "create")
@@ -103,9 +107,14 @@ impl Cluster {
         self.logged_in(call, |client| self.once(call, client)).await
     }
 
-    /// A stream: the answer as soon as its head is here, refused ones read to their end. One attempt.
-    pub(super) async fn open(&self, call: &Call) -> Result<Response<Body>, ApiError> {
-        let open = |client| async move { self.in_time(call, self.opened(call, client)).await };
+    /// A stream: the answer as soon as its head is here, within the limit; refused ones read to their end. One attempt.
+    pub(super) async fn open(&self, call: &Call, limit: Option<Duration>) -> Result<Response<Body>, ApiError> {
+        let open = |client| async move {
+            match limit {
+                Some(limit) => call.within(limit, self.opened(call, client)).await,
+                None => self.opened(call, client).await,
+            }
+        };
         self.logged_in(call, open).await
     }
 
@@ -144,12 +153,7 @@ impl Cluster {
             Ok(Answer { body: body.to_bytes().to_vec(), warnings, date })
         };
         let _turn = self.budget.request().await;
-        self.in_time(call, answered).await
-    }
-
-    async fn in_time<T>(&self, call: &Call, answer: impl Future<Output = Result<T, ApiError>>) -> Result<T, ApiError> {
-        let limit = self.timeouts.answer;
-        timeout(limit, answer).await.unwrap_or_else(|_| Err(call.no_answer(format!("no answer within {limit:?}"))))
+        call.within(self.timeouts.answer, answered).await
     }
 
     async fn opened(&self, call: &Call, client: kube::Client) -> Result<Response<Body>, ApiError> {
@@ -178,7 +182,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// As HTTP writes it: `Thu, 01 Jan 2026 00:00:00 GMT`.
-fn date(headers: &HeaderMap) -> Option<Timestamp> {
+pub(super) fn date(headers: &HeaderMap) -> Option<Timestamp> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
     rfc2822::DateTimeParser::new().parse_timestamp(date).ok().map(clock::of)
 }

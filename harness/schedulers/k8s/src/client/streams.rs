@@ -4,7 +4,7 @@ use super::{
     Cluster,
     error::{ApiError, Asked, Refused, root_cause, status},
     path,
-    send::Call,
+    send::{Call, date},
     slim,
 };
 use crate::api::{Resource, clock};
@@ -114,7 +114,9 @@ enum Line<T> {
 }
 
 impl Cluster {
-    /// The log of one container, byte for byte, each line after its time.
+    /// The log of one container, byte for byte, each line after its time, and what time it was at the server when it answered.
+    ///
+    /// The server answers a follow of an empty log with the first byte of it: that is waited for without a limit.
     ///
     /// # Errors
     /// Why there is none; an answer that breaks off ends in an `io::Error`.
@@ -122,7 +124,7 @@ impl Cluster {
         &self,
         pod: &str,
         query: &LogQuery,
-    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + Unpin + use<>, ApiError> {
+    ) -> Result<(Timestamp, impl Stream<Item = io::Result<Bytes>> + Send + Unpin + use<>), ApiError> {
         let resource = self.resolve(&Resource::of("v1", "Pod")).await?;
         let since = query.since.and_then(clock::rfc3339);
         let limit = query.limit_bytes.map(|bytes| bytes.to_string());
@@ -138,7 +140,10 @@ impl Cluster {
         let path = path::objects(&resource, &self.place.namespace, Some(pod), Some("log")) + &options;
         let asked = Asked { subresource: Some("log"), ..self.asked("get", &resource, Some(pod)) };
         let call = Call { kind: "log", asked, method: Method::GET, path, body: None };
-        Ok(pieces(self.open(&call).await?.into_body()))
+        let limit = (!query.follow || query.since.is_some()).then_some(self.timeouts.answer);
+        let answer = self.open(&call, limit).await?;
+        let date = date(answer.headers()).unwrap_or_else(|| self.clock.now());
+        Ok((date, pieces(answer.into_body())))
     }
 
     /// Changes of all objects of a kind that carry the labels, from a version on.
@@ -162,7 +167,7 @@ impl Cluster {
         let path = path::objects(&resource, &self.place.namespace, None, None) + &options;
         let asked = self.asked("watch", &resource, None);
         let call = Call { kind: "watch", asked, method: Method::GET, path, body: None };
-        let body = self.open(&call).await?.into_body();
+        let body = self.open(&call, Some(self.timeouts.answer)).await?.into_body();
         Ok(events(pieces(body), call, self.timeouts.silence))
     }
 }

@@ -5,7 +5,10 @@ use crate::{
     job::{Observed, SeenPod},
     status::node_is_silent,
 };
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::{
+    api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
 use muster_text::time::Timestamp;
 
 /// The instances of a container are numbered by its restarts.
@@ -23,13 +26,24 @@ pub(super) enum Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContainerView {
     pub instance: Instance,
-    /// When this instance started.
-    pub started: Option<Timestamp>,
+    /// Of this instance.
+    pub life: Life,
+    /// Of the instance before it.
+    pub last: Life,
+    /// When the pod got its node, by the clock of the control plane: nothing of it started before.
+    pub scheduled: Option<Timestamp>,
     /// The container was seen to end; not only its pod to vanish or fail.
     pub terminated: bool,
     /// No container of the pod runs again.
     pub pod_over: bool,
     pub node: Node,
+}
+
+/// When an instance ran, by the clock of its node, in whole seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Life {
+    pub started: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
 }
 
 /// Whether the node can serve the log.
@@ -42,8 +56,16 @@ pub(super) enum Node {
     Gone,
 }
 
-const UNSEEN: ContainerView =
-    ContainerView { instance: Instance::NotYet, started: None, terminated: false, pod_over: true, node: Node::Gone };
+const NEVER: Life = Life { started: None, ended: None };
+const UNSEEN: ContainerView = ContainerView {
+    instance: Instance::NotYet,
+    life: NEVER,
+    last: NEVER,
+    scheduled: None,
+    terminated: false,
+    pod_over: true,
+    node: Node::Gone,
+};
 
 impl Instance {
     pub(super) fn number(self) -> Option<i32> {
@@ -70,7 +92,7 @@ pub(super) fn view(observed: &Observed, place: usize, identity: &Identity) -> Co
 
 pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
     let pod_over = seen.is_over();
-    let (instance, started) = status(&seen.pod, container).map_or((Instance::NotYet, None), instance);
+    let (instance, life, last) = status(&seen.pod, container).map_or((Instance::NotYet, NEVER, NEVER), instance);
     let terminated = matches!(instance, Instance::Ended(_));
     // The container statuses of a pod that was evicted, or whose node is lost, are no longer updated.
     let instance = match instance {
@@ -82,7 +104,13 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
         false if !terminated && node_is_silent(&seen.pod) => Node::Silent,
         false => Node::Answers,
     };
-    ContainerView { instance, started, terminated, pod_over, node }
+    ContainerView { instance, life, last, scheduled: scheduled(&seen.pod), terminated, pod_over, node }
+}
+
+fn scheduled(pod: &Pod) -> Option<Timestamp> {
+    let mut conditions = pod.status.as_ref()?.conditions.iter().flatten();
+    let scheduled = conditions.find(|condition| condition.type_ == "PodScheduled" && condition.status == "True")?;
+    clock::known(scheduled.last_transition_time.as_ref()?)
 }
 
 fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
@@ -91,23 +119,28 @@ fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
     all.into_iter().find(|status| status.name == container)
 }
 
-fn instance(status: &ContainerStatus) -> (Instance, Option<Timestamp>) {
+fn instance(status: &ContainerStatus) -> (Instance, Life, Life) {
     let number = status.restart_count;
-    let started =
-        |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| time.as_ref().map(|time| clock::of(time.0));
-    let state = status.state.as_ref();
-    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
-    if let Some(running) = state.and_then(|state| state.running.as_ref()) {
-        return (Instance::Running(number), started(&running.started_at));
+    let terminated = |state: &Option<ContainerState>| state.as_ref().and_then(|state| state.terminated.as_ref().map(life));
+    let running = status.state.as_ref().and_then(|state| state.running.as_ref());
+    let last = terminated(&status.last_state);
+    if let Some(running) = running {
+        let started = running.started_at.as_ref().and_then(clock::known);
+        return (Instance::Running(number), Life { started, ended: None }, last.unwrap_or_default());
     }
-    if let Some(terminated) = state.and_then(|state| state.terminated.as_ref()) {
-        return (Instance::Ended(number), started(&terminated.started_at));
+    if let Some(life) = terminated(&status.state) {
+        return (Instance::Ended(number), life, last.unwrap_or_default());
     }
     // It waits to be started again: until then its last instance's log is the current one.
     match last {
-        Some(last) => (Instance::Ended(number), started(&last.started_at)),
-        None => (Instance::NotYet, None),
+        Some(last) => (Instance::Ended(number), last, NEVER),
+        None => (Instance::NotYet, NEVER, NEVER),
     }
+}
+
+fn life(terminated: &ContainerStateTerminated) -> Life {
+    let known = |time: &Option<Time>| time.as_ref().and_then(clock::known);
+    Life { started: known(&terminated.started_at), ended: known(&terminated.finished_at) }
 }
 
 #[cfg(test)]

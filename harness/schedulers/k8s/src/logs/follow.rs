@@ -10,7 +10,7 @@ use super::{
     Pace,
     container::{self, Identity, Instance},
     reader::Reader,
-    section::{Section, Shared},
+    section::{Beginning, Section, Shared},
 };
 use crate::{
     client::Cluster,
@@ -158,8 +158,8 @@ impl Follower {
             place,
             reader: Reader::default(),
             base: 0,
-            opened: None,
-            seen_empty: None,
+            instance: 0,
+            beginning: Beginning::default(),
             warned: false,
             log_rotation: self.handle.log_rotation,
             spoke: Clock::now(),

@@ -30,6 +30,11 @@ const FILE_LIVES: i64 = 2_000_000_000;
 const NOTES: usize = 4;
 const NOTE: usize = 300;
 
+/// When the line was written that a reply begins with; `None`: it begins with no line of a log.
+pub(in crate::logs) fn time_of(beginning: &[u8]) -> Option<Timestamp> {
+    split(beginning).map(|(at, _)| Timestamp(micros(at)))
+}
+
 /// The state of one log.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
@@ -37,12 +42,10 @@ pub(crate) struct Reader {
     line: Line,
     fed: Fed,
     notes: Vec<String>,
+    /// The reply has a line of the log.
+    pub(in crate::logs) has_lines: bool,
     /// How many bytes of the node's file they were, times included: what counts for its rotation.
     pub(in crate::logs) received: u64,
-    /// When the log was asked for that gives the first line, in nanoseconds.
-    opened: i64,
-    /// How many bytes of the node's file were written before it was asked for.
-    pub(in crate::logs) early: u64,
     /// When the first line that ever came was written, in nanoseconds since the epoch.
     first: Option<i64>,
     /// The latest time of a line that was new.
@@ -112,9 +115,8 @@ impl Reader {
             line: Line::Held(Vec::new()),
             fed: Fed::default(),
             notes: Vec::new(),
+            has_lines: false,
             received: 0,
-            opened: 0,
-            early: 0,
             first: None,
             newest: None,
             waited: None,
@@ -143,6 +145,7 @@ impl Reader {
     pub(crate) fn disconnect(&mut self) {
         // What comes next has to repeat what is known: that proves more than its time.
         self.newest = None;
+        self.has_lines = false;
         let cut = match std::mem::replace(&mut self.line, Line::Held(Vec::new())) {
             Line::Long(long) if long.len > long.known => Some(Cut { at: long.at, bytes: long.len, hash: long.hash }),
             Line::Long(Long { at, known, expected: Some(hash), .. }) => Some(Cut { at, bytes: known, hash }),
@@ -178,6 +181,11 @@ impl Reader {
         std::mem::take(&mut self.fed)
     }
 
+    /// Did the reply so far end with a whole line?
+    pub(crate) fn is_between_lines(&self) -> bool {
+        matches!(&self.line, Line::Held(held) if held.is_empty())
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn bytes(&self) -> u64 {
         self.known.bytes
@@ -186,11 +194,6 @@ impl Reader {
     /// Does the node's file, of which this is the beginning, begin after a line that it gave us? Then it is another file.
     pub(crate) fn was_rotated(&self, beginning: &[u8]) -> bool {
         split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
-    }
-
-    /// It is asked for now, and nothing of it is known yet.
-    pub(crate) fn opened(&mut self, now: Timestamp) {
-        self.opened = now.0.saturating_mul(1_000);
     }
 
     /// When the first line that came was written.
@@ -239,7 +242,7 @@ impl Reader {
             return self.begin_long(line, true);
         }
         let Some((at, bytes)) = split(line) else { return self.note(line) };
-        self.first.get_or_insert(at);
+        self.begins(at);
         let seen = Seen { at, hash: Hash::of(bytes).value() };
         let verdict = self.known.judge(seen, bytes.len() as u64);
         if verdict.lost {
@@ -252,12 +255,17 @@ impl Reader {
         }
     }
 
+    fn begins(&mut self, at: i64) {
+        self.first.get_or_insert(at);
+        self.has_lines = true;
+    }
+
     fn begin_long(&mut self, held: &[u8], ends: bool) {
         let Some((at, bytes)) = split(held) else {
             self.line = if ends { Line::Held(Vec::new()) } else { Line::Text };
             return self.note(held);
         };
-        self.first.get_or_insert(at);
+        self.begins(at);
         let (verdict, expected) = self.known.judge_long(at);
         if verdict.lost {
             self.gap();
@@ -303,9 +311,6 @@ impl Reader {
         self.fed.bytes.extend_from_slice(bytes);
         self.known.bytes += bytes.len() as u64;
         self.received += received as u64;
-        if at <= self.opened {
-            self.early += received as u64;
-        }
     }
 
     /// A new line is this much younger than the one before it.

@@ -10,12 +10,16 @@
 //! An EOF alone proves nothing: a load balancer and a restarted kubelet end streams in the same way as a container. The end
 //! is an EOF of a container that was seen to have ended, and one more read to catch what came between the two.
 
+mod beginning;
 mod last;
 mod say;
+mod stream;
+
+pub(super) use beginning::Beginning;
 
 use super::{
     Pace,
-    container::{ContainerView, Identity, Instance, view},
+    container::{ContainerView, Identity, Instance, Life, view},
     reader::Reader,
 };
 use crate::{
@@ -31,7 +35,7 @@ use muster_core::{
     },
 };
 use muster_text::time::Timestamp;
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant as Clock, timeout},
@@ -39,9 +43,6 @@ use tokio::{
 
 /// Above this the node may have rotated the log. Kubelets rotate at 10 MiB by default.
 const ROTATION_IS_NEAR: u64 = 9 << 20;
-
-/// A log of fewer bytes is not suspected of a rotation.
-const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
 
 /// What all sections of a job share.
 pub(super) struct Shared {
@@ -69,10 +70,9 @@ pub(super) struct Section {
     pub reader: Reader,
     /// Bytes of earlier instances.
     pub base: u64,
-    /// When the log of this instance was asked for that gave its first line.
-    pub opened: Option<Timestamp>,
-    /// When the log of this instance was last seen empty.
-    pub seen_empty: Option<Timestamp>,
+    /// Which instance is read.
+    pub instance: i32,
+    pub beginning: Beginning,
     pub warned: bool,
     pub log_rotation: LogRotation,
     /// When something of it was passed on.
@@ -92,6 +92,12 @@ enum Now {
     Previous,
     /// More than one instance has started since. The node keeps the log of only one.
     Lost,
+}
+
+/// Where a stream ended as that of a container does that has ended.
+struct Eof {
+    reader: Reader,
+    at: Clock,
 }
 
 /// How a reading ended.
@@ -118,12 +124,12 @@ impl Section {
         loop {
             self.read(instance).await?;
             let Some(next) = self.next_instance(instance).await else { break };
-            self.start_instance();
             if next > instance + 1 {
+                self.start_instance(next - 1);
                 self.lost_instances().await?;
                 self.previous(next).await?;
-                self.start_instance();
             }
+            self.start_instance(next);
             instance = next;
         }
         self.say(Chunk::End { section: self.id.clone() }).await
@@ -135,30 +141,35 @@ impl Section {
         let instance = view.instance.number().unwrap_or(0);
         let mark = self.mark.take().filter(|mark| mark.offset > 0);
         let (bytes, last) = mark.map_or((0, None), |mark| (mark.offset, mark.time));
+        self.instance = instance;
+        // What is kept was judged before it was passed on.
+        self.beginning.judged = bytes > 0;
         match last {
             _ if instance == 0 => self.reader = Reader::resume(bytes, last),
-            Some(last) if view.started.is_none_or(|started| whole_second(started) <= last) => {
+            Some(last) if view.life.started.is_none_or(|started| whole_second(started) <= last) => {
                 self.reader = Reader::after(bytes, last);
             }
             Some(last) => {
                 self.reader = Reader::after(bytes, last);
+                self.instance = instance - 1;
                 self.previous(instance).await?;
-                self.start_instance();
+                self.start_instance(instance);
             }
             None => {
                 self.base = bytes;
+                self.instance = instance - 1;
                 if instance > 1 {
                     self.lost_instances().await?;
                 }
                 self.previous(instance).await?;
-                self.start_instance();
+                self.start_instance(instance);
             }
         }
         Ok(instance)
     }
 
-    fn start_instance(&mut self) {
-        (self.opened, self.seen_empty) = (None, None);
+    fn start_instance(&mut self, instance: i32) {
+        (self.instance, self.beginning) = (instance, Beginning::default());
         self.base += self.reader.bytes();
         self.reader = Reader::default();
     }
@@ -197,12 +208,13 @@ impl Section {
                 Some(_stream) => self.follow(instance, silence).await?,
                 None => self.poll(instance).await?,
             };
+            self.beginning.left();
             if self.reader.bytes() > before {
                 (pause, silence) = (pace.pause, pace.silence);
             }
             match how {
                 StreamEnd::Eof => {
-                    at_eof = Some(self.reader.clone());
+                    at_eof = Some(Eof { reader: self.reader.clone(), at: Clock::now() });
                     self.not_running(instance, pace.lag).await;
                 }
                 StreamEnd::Broke(at_least) => {
@@ -213,50 +225,6 @@ impl Section {
                 StreamEnd::Polled => {}
             }
         }
-    }
-
-    /// Until the stream ends, or says nothing for so long.
-    async fn follow(&mut self, instance: i32, silence: Duration) -> Result<StreamEnd, Closed> {
-        let query = self.query(true, false);
-        let mut stream = match self.shared.until_done(self.shared.cluster.log(&self.origin.name, &query)).await {
-            Ok(stream) => stream,
-            Err(error) => return self.refused(error).await,
-        };
-        let lag = self.shared.pace.lag;
-        let mut ended = pin!(self.ended(instance));
-        let mut is_over = false;
-        let mut leave_at = None;
-        let mut since = Clock::now();
-        while leave_at.is_none_or(|at| Clock::now() < at) {
-            let quiet = match is_over {
-                true => lag,
-                false if self.reader.received < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
-                false => silence,
-            };
-            let piece = tokio::select! {
-                biased;
-                piece = timeout(quiet, stream.next()) => piece,
-                () = &mut ended, if !is_over => {
-                    is_over = true;
-                    // What still runs is not waited for, however much it goes on to say.
-                    leave_at = matches!(self.view().instance, Instance::Running(_)).then(|| Clock::now() + lag);
-                    continue;
-                }
-            };
-            match piece {
-                Ok(Some(Ok(bytes))) => {
-                    self.feed(&bytes, Some(since.elapsed())).await?;
-                    since = Clock::now();
-                }
-                Ok(Some(Err(error))) => {
-                    tracing::debug!(section = self.title, %error, "the log broke off");
-                    return Ok(StreamEnd::Broke(None));
-                }
-                Ok(None) => return Ok(StreamEnd::Eof),
-                Err(_) => return Ok(StreamEnd::Silent),
-            }
-        }
-        Ok(StreamEnd::Silent)
     }
 
     /// What is there now, when it is our turn; the end does not wait for its turn.
@@ -270,12 +238,16 @@ impl Section {
         };
         let query = self.query(false, false);
         let whole = match self.shared.cluster.log(&self.origin.name, &query).await {
-            Ok(stream) => self.read_to_the_end(stream).await?,
+            Ok((date, stream)) => {
+                self.answered(date);
+                let whole = self.read_to_the_end(stream).await?;
+                if whole && self.reader.bytes() == 0 && self.reader.clone().notes_at_the_end().is_empty() {
+                    self.beginning.was_empty(date);
+                }
+                whole
+            }
             Err(error) => return self.refused(error).await,
         };
-        if whole && self.reader.bytes() == 0 {
-            self.seen_empty = self.opened;
-        }
         drop(turn);
         self.not_running(instance, polled.pause(shared.pace.poll)).await;
         Ok(if whole { StreamEnd::Polled } else { StreamEnd::Broke(None) })
@@ -297,11 +269,8 @@ impl Section {
 
     fn query(&mut self, follow: bool, previous: bool) -> LogQuery {
         self.reader.disconnect();
-        if self.reader.bytes() == 0 {
-            let now = self.shared.cluster.clock().now();
-            self.opened = Some(now);
-            self.reader.opened(now);
-        }
+        // Texts of earlier replies do not speak of this one.
+        self.reader.take_notes();
         let since = self.reader.resume_since().map(|second| Timestamp(second.saturating_mul(1_000_000)));
         LogQuery { container: self.identity.container.clone(), follow, since, previous, limit_bytes: None }
     }
@@ -320,6 +289,26 @@ impl Section {
     async fn give_up(&mut self, error: ApiError) -> Result<(), Closed> {
         let _ = self.shared.out.send(Err(error.classify())).await;
         Err(Closed)
+    }
+
+    /// A request is answered, at this time of the server.
+    fn answered(&mut self, date: Timestamp) {
+        self.look_at_life();
+        if let Some(after) = self.beginning.answered(date) {
+            tracing::debug!(section = self.title, after_s = after.as_secs(), "the first answer after the container's start");
+        }
+    }
+
+    fn look_at_life(&mut self) {
+        let view = self.view();
+        let seen = match view.instance.number() {
+            Some(number) if number == self.instance => view.life,
+            Some(number) if number == self.instance + 1 => view.last,
+            _ => return,
+        };
+        let known = self.beginning.life;
+        self.beginning.life = Life { started: seen.started.or(known.started), ended: seen.ended.or(known.ended) };
+        self.beginning.scheduled = view.scheduled;
     }
 
     fn view(&self) -> ContainerView {

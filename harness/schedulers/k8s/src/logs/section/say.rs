@@ -40,6 +40,7 @@ impl Section {
         if bytes.is_empty() {
             return self.repeats().await;
         }
+        self.judge_beginning().await?;
         self.spoke = Clock::now();
         let mut at = self.base + self.reader.bytes() - bytes.len() as u64;
         // The first line gets a chunk of its own for its time: a chunk carries only the time of its last line.
@@ -53,6 +54,17 @@ impl Section {
             bytes = rest;
         }
         self.say(Chunk::Bytes { section: self.id.clone(), at, data: bytes, time: last }).await
+    }
+
+    /// Before anything of it is passed on: who goes on from there knows that it was judged.
+    pub(super) async fn judge_beginning(&mut self) -> Result<(), Closed> {
+        if self.beginning.judged {
+            return Ok(());
+        }
+        self.look_at_life();
+        self.beginning.judged = true;
+        self.beginning.first = self.reader.first();
+        if self.beginning.is_proven() { Ok(()) } else { self.rotated(self.beginning.why()).await }
     }
 
     /// What comes is known, or no whole line yet.

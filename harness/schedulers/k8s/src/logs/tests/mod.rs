@@ -1,6 +1,7 @@
 //! Following logs, against an API server that breaks streams on demand. Longer than other files: all of it shares one server and its
 //! scripts.
 
+mod beginning;
 mod rotation;
 
 use super::{Pace, follow::collect};

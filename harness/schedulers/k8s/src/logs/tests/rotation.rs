@@ -80,6 +80,38 @@ async fn a_check_may_do_without_the_lines_that_a_rotation_may_have_cost() {
 }
 
 #[tokio::test]
+async fn a_log_that_was_followed_to_its_end_is_whole_though_its_last_file_is_empty() {
+    let scene = Scene::new().await;
+    scene.pod("run; lines 300; wait 1s; exit 0");
+    let rotate = async {
+        scene.collected(lines(300).len()).await;
+        scene.api.rotate_log("default", "x", "main");
+    };
+    let (collected, ()) = tokio::join!(scene.collect(), rotate);
+    assert_eq!((collected.text("x"), collected.gaps.clone()), (lines(300).as_str(), Vec::new()));
+}
+
+#[tokio::test]
+async fn a_stream_that_ended_without_its_container_proves_no_end() {
+    // In the middle of a line, and long before the end; in milliseconds.
+    let whole_lines = lines(300).lines().take(30).map(|line| "2026-01-01T00:00:00.000000000Z \n".len() + line.len()).sum();
+    for (after, wait) in [(1_000, 300), (whole_lines, 4_000)] {
+        let mut scene = Scene::new().await;
+        scene.pace.lag = Duration::from_secs(20);
+        scene.api.fault(Fault::end("follow=true", after));
+        scene.pod(&format!("run; lines 300; wait {wait}ms; exit 0"));
+        let rotate = async {
+            scene.collected(1).await;
+            scene.api.rotate_log("default", "x", "main");
+        };
+        let (collected, ()) = tokio::join!(scene.collect(), rotate);
+        assert!(collected.text("x").len() < lines(300).len());
+        let why = "while it was not being read; the node answered with no line of it";
+        assert!(collected.gaps.concat().ends_with(why), "{wait}: {:?}", collected.gaps);
+    }
+}
+
+#[tokio::test]
 async fn a_long_log_without_a_hole_is_whole_and_takes_no_request_more() {
     let scene = Scene::new().await;
     scene.pod("run; lines 40000; exit 0");

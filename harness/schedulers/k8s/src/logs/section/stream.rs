@@ -1,0 +1,134 @@
+//! One stream of a log that is followed, and the plain read that joins it while it gives nothing.
+//!
+//! The API server answers a follow of an empty log with the log's first byte. So a stream without a byte is that of a silent container,
+//! or one that nobody serves: a plain read tells which.
+
+use super::{Closed, Section, StreamEnd, last::INCOMPLETE_READS};
+use crate::{
+    client::{ApiError, jittered},
+    logs::{container::Instance, reader::time_of},
+};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, future::ready, stream};
+use muster_text::time::Timestamp;
+use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use tokio::time::{Instant as Clock, sleep, timeout};
+
+/// A log of fewer bytes is not followed anew when it is silent.
+const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
+/// A stream without an answer is opened anew before load balancers drop it without a word.
+const UNANSWERED: Duration = Duration::from_secs(290);
+/// A container that has written nothing for so long is silent.
+const SILENT: Duration = Duration::from_secs(1);
+/// A stream has so long to bring what is there.
+const FIRST_BYTES: Duration = Duration::from_millis(200);
+
+/// What comes of a request for a log.
+enum Piece {
+    Refused(ApiError),
+    /// At this time of the server.
+    Answered(Timestamp),
+    Bytes(io::Result<Bytes>),
+}
+
+fn pieces<S>(answer: impl Future<Output = Result<(Timestamp, S), ApiError>>) -> impl Stream<Item = Piece>
+where
+    S: Stream<Item = io::Result<Bytes>>,
+{
+    stream::once(answer).flat_map(|answer| match answer {
+        Ok((date, bytes)) => stream::once(ready(Piece::Answered(date))).chain(bytes.map(Piece::Bytes)).left_stream(),
+        Err(error) => stream::once(ready(Piece::Refused(error))).right_stream(),
+    })
+}
+
+impl Section {
+    /// Until the stream ends, or says nothing for so long.
+    pub(super) async fn follow(&mut self, instance: i32, silence: Duration) -> Result<StreamEnd, Closed> {
+        let query = self.query(true, false);
+        let (shared, name) = (Arc::clone(&self.shared), self.origin.name.clone());
+        let lag = shared.pace.lag;
+        let mut pieces = pin!(pieces(shared.cluster.log(&name, &query)));
+        let (mut look, mut ended) = (pin!(self.look()), pin!(self.ended(instance)));
+        let mut is_looking = true;
+        let (mut is_over, mut leave_at) = (false, None);
+        let (mut answered, mut since) = (None, Clock::now());
+        while leave_at.is_none_or(|at| Clock::now() < at) {
+            is_looking &= !self.beginning.judged;
+            let quiet = match answered {
+                _ if is_over => lag,
+                None => UNANSWERED,
+                Some(_) if self.reader.received < ROTATION_IS_POSSIBLE => shared.pace.longest_silence,
+                Some(_) => silence,
+            };
+            let piece = tokio::select! {
+                biased;
+                piece = timeout(quiet, pieces.next()) => piece,
+                () = &mut ended, if !is_over => {
+                    is_over = true;
+                    // What still runs is not waited for, however much it goes on to say.
+                    leave_at = matches!(self.view().instance, Instance::Running(_)).then(|| Clock::now() + lag);
+                    continue;
+                }
+                looked = &mut look, if is_looking => {
+                    is_looking = false;
+                    self.looked(looked);
+                    continue;
+                }
+            };
+            match piece {
+                Ok(Some(Piece::Answered(date))) => (answered, since) = (Some((date, Clock::now())), Clock::now()),
+                Ok(Some(Piece::Refused(error))) => return self.refused(error).await,
+                Ok(Some(Piece::Bytes(Ok(bytes)))) => {
+                    if let Some((date, at)) = answered.filter(|_| !self.beginning.judged) {
+                        self.answered(date.plus(at.elapsed()));
+                    }
+                    self.feed(&bytes, Some(since.elapsed())).await?;
+                    since = Clock::now();
+                }
+                Ok(Some(Piece::Bytes(Err(error)))) => {
+                    tracing::debug!(section = self.title, %error, "the log broke off");
+                    return Ok(StreamEnd::Broke(None));
+                }
+                Ok(None) => return Ok(self.eof()),
+                Err(_) => return Ok(StreamEnd::Silent),
+            }
+        }
+        Ok(StreamEnd::Silent)
+    }
+
+    /// An end after a text of the node, or of something before it, is not the end of the log.
+    fn eof(&self) -> StreamEnd {
+        if self.reader.clone().notes_at_the_end().is_empty() { StreamEnd::Eof } else { StreamEnd::Broke(None) }
+    }
+
+    /// Once the container is silent: when a plain read of its log was answered, and when the first line was written, if there is one.
+    fn look(&self) -> impl Future<Output = Option<(Timestamp, Option<Timestamp>)>> + Send + use<> {
+        let (shared, name, container) = (Arc::clone(&self.shared), self.origin.name.clone(), self.identity.container.clone());
+        let age = self.view().life.started.map_or(Duration::ZERO, |started| shared.cluster.clock().now().since(started));
+        let wait = SILENT.saturating_sub(age).max(FIRST_BYTES);
+        async move {
+            sleep(wait).await;
+            let mut pause = shared.pace.pause;
+            for _ in 0..INCOMPLETE_READS {
+                let turn = shared.cluster.budget().read().await;
+                let beginning = shared.beginning(&name, &container, false).await;
+                drop(turn);
+                match beginning {
+                    Ok(Some((date, text))) if text.is_empty() => return Some((date, None)),
+                    Ok(Some((date, text))) if time_of(&text).is_some() => return Some((date, time_of(&text))),
+                    Ok(_) | Err(_) => {}
+                }
+                sleep(jittered(pause)).await;
+                pause = (pause * 2).min(shared.pace.longest_pause);
+            }
+            None
+        }
+    }
+
+    fn looked(&mut self, looked: Option<(Timestamp, Option<Timestamp>)>) {
+        if let Some((date, first)) = looked {
+            self.answered(date);
+            self.beginning.joined(date, first);
+        }
+    }
+}
