@@ -2,7 +2,7 @@
 # Judging a large stdout: three sanity and three performance patterns in one go, beside six ripgrep runs that count the
 # same patterns one after the other. Processor seconds and the peak of anonymous memory.
 #   bash tests/bench/judge.sh [MIB]
-# Needs ripgrep and, for the default of 1024 MiB, as much room for temporary files (TMPDIR).
+# Needs ripgrep and, for the default of 1024 MiB, twice as much room for temporary files (TMPDIR).
 MUSTER_BENCH_BINARY=none   # the example below is built instead
 # shellcheck source=tests/bench/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -48,5 +48,10 @@ for pattern in "${patterns[@]}"; do
 done
 cost=$(measure --log "$scratch/judged" -- "$judge" "$scratch/log" "$count")
 row "all of them, judged (<= 64 MB)" "$(field cpu "$cost")" "$(field wall "$cost")" "$(field anon_mb "$cost")"
+sed 's/$/\r/' "$scratch/log" >"$scratch/crlf"
+crlf=$(measure --log "$scratch/judged-crlf" -- "$judge" "$scratch/crlf" "$count")
+row "the log with CRLF, judged (<= 64 MB)" "$(field cpu "$crlf")" "$(field wall "$crlf")" "$(field anon_mb "$crlf")"
+row "beside the log with LF (<= 1.3)" "$(compute "$(field cpu "$crlf") / $(field cpu "$cost")" 2)" "" ""
+cmp "$scratch/judged" "$scratch/judged-crlf"
 row "beside the sum of the six (<= 0.3)" "$(compute "$(field cpu "$cost") / $sum" 2)" "" ""
 sed 's/^/  /' "$scratch/judged"

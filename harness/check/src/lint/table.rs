@@ -26,6 +26,11 @@ pub const LINTS: &[Lint] = &[
         summary: "A part of a regex that may match the whole log, which is slow.",
         look: unbounded_capture,
     },
+    Lint {
+        name: "carriage-return",
+        summary: "A regex that needs a carriage return, which is a newline to patterns.",
+        look: carriage_return,
+    },
     Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: no_sanity },
     Lint {
         name: "shell-word",
@@ -106,6 +111,22 @@ fn unbounded_capture(subject: &Subject<'_>, report: &mut Report) {
         if node.text().and_then(pattern::lint).is_some() {
             let hint = "bound it, as in `[\\s\\S]{0,500}?`, or keep to one line";
             report.found("unbounded-capture", node.span, "a part of the pattern may match the whole log", hint);
+        }
+    }
+}
+
+fn carriage_return(subject: &Subject<'_>, report: &mut Report) {
+    let outputs = subject.all("outputs").flat_map(Node::entries).map(|(_, node)| node);
+    let outputs = outputs.filter(|node| !node.has_placeholder());
+    for node in patterns(subject).into_iter().map(|written| written.node).chain(outputs) {
+        if node.text().is_some_and(pattern::needs_return) {
+            let hint = "`\\r\\n` and `\\r` of a log are `\\n` to patterns: write `\\n`, or `$` for the end of a line";
+            report.found(
+                "carriage-return",
+                node.span,
+                "a part of the pattern never matches: no text has a carriage return",
+                hint,
+            );
         }
     }
 }

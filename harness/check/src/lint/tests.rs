@@ -68,6 +68,7 @@ fn what_is_probably_not_meant_is_found_with_its_place_and_what_to_do() {
         "sanity: []\nperf_variables: { a: { pattern: 'a=(\\d*)' }, b: { pattern: 'b=(?<value>\\d+)(?<unit>\\w*)' } }",
         "sanity: []\nperf_variables: { a: { pattern: 'a=(\\d+.\\d+)' }, b: { pattern: 'b=(\\d+\\.\\d+).\\d' } }",
         "sanity: [{ found: '(?s)x(.*)y' }]",
+        "sanity: [{ not_found: 'FAILED\\r$' }, { found: 'a\\r?\\n' }]\noutputs: { dir: 'DIR=(.+)\\r\\n' }",
         "sanity: []",
         "sanity: [{ exit: any }]",
         "sanity: [{ found: x }]\ncommand: [a, '|', b, 'a|b']\nwhen: [{ system: x, command: [a, '>'] }]",

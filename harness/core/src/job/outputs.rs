@@ -90,12 +90,16 @@ pub fn read_outputs(
         let failed = |error: PatternError| format!("output `{name}`: {error}");
         let pattern = Pattern::compile(text).map_err(failed)?;
         let group = pattern.groups(None).map_err(failed)?.value;
-        let mut sections = stdout.sections().iter();
-        let found = sections.find_map(|section| pattern.regex().captures(stdout.section(section))?.get(group));
+        let found = (0..stdout.sections().len()).find_map(|section| {
+            let text = stdout.searched().section(section);
+            let mut groups = pattern.locations(text);
+            pattern.captures_read_at(&mut groups, text, 0)?;
+            groups.get(group).map(|(start, end)| text.between(start, end))
+        });
         let Some(found) = found else {
             return Err(format!("output `{name}` was not found: no match of '{text}', which other cases depend on"));
         };
-        outputs.insert(name.clone(), String::from_utf8_lossy(found.as_bytes()).trim().to_owned());
+        outputs.insert(name.clone(), String::from_utf8_lossy(&found).trim().to_owned());
     }
     Ok(outputs)
 }

@@ -164,6 +164,7 @@ pub struct Stdout {
     text: Text,
     sections: Arc<[Section]>,
     superseded: Arc<[Section]>,
+    searched: expr::Text,
     files: Option<Arc<Files>>,
 }
 
@@ -188,7 +189,13 @@ impl Stdout {
     /// A text and its sections, in order. Sections that reach beyond the text are cut to it.
     pub fn new(text: Text, sections: impl IntoIterator<Item = Section>) -> Self {
         let (superseded, sections): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.origin.superseded);
-        Self { text, sections: sections.into(), superseded: superseded.into(), files: None }
+        let range = |section: &Section| {
+            let at = |byte: u64| usize::try_from(byte).unwrap_or(usize::MAX);
+            at(section.offset)..at(section.offset.saturating_add(section.bytes))
+        };
+        let searched = sections.iter().map(|section| (section.origin.title(), range(section)));
+        let searched = expr::Text::new(Arc::clone(&text), searched);
+        Self { text, sections: sections.into(), superseded: superseded.into(), searched, files: None }
     }
 
     /// Appends kept files to the logs.
@@ -255,14 +262,9 @@ impl Stdout {
         &whole[range]
     }
 
-    /// The sections that are judged, as expressions see them.
-    pub fn searched(&self) -> expr::Text {
-        let range = |section: &Section| {
-            let at = |byte: u64| usize::try_from(byte).unwrap_or(usize::MAX);
-            at(section.offset)..at(section.offset.saturating_add(section.bytes))
-        };
-        let sections = self.sections.iter().map(|section| (section.origin.title(), range(section)));
-        expr::Text::new(Arc::clone(&self.text), sections)
+    /// The sections that are judged, as patterns and expressions see them.
+    pub fn searched(&self) -> &expr::Text {
+        &self.searched
     }
 
     /// Every gap of every section that is judged, with its title.

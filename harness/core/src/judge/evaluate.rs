@@ -38,7 +38,7 @@ impl Evaluator {
 
     fn scope(&self, text: &Stdout) -> Scope {
         let mut scope = Scope::under(Arc::clone(&self.facts));
-        scope.set_text(text.searched());
+        scope.set_text(text.searched().clone());
         scope.set_figures("perf", self.figures.iter().cloned());
         scope
     }

@@ -8,7 +8,7 @@ use super::{
     text::Text,
     value::{MAX_ITEMS, Number, impl_val, text_val},
 };
-use crate::pattern::{Next, Pattern};
+use crate::pattern::{Haystack, Next, Pattern};
 use cel::{
     ExecutionError,
     common::{
@@ -46,18 +46,19 @@ impl Found {
     /// Shows each element to `visit`, as a function that builds it: most are only counted or passed by.
     fn search<T>(&self, mut visit: impl FnMut(&dyn Fn() -> Box<dyn Val>) -> Step<T>) -> Option<Result<T, ExecutionError>> {
         let end = match &self.what {
-            What::Sections(chosen) => chosen.iter().try_for_each(|place| visit(&|| shown(self.text.section(*place)))),
+            What::Sections(chosen) => chosen.iter().try_for_each(|place| visit(&|| shown(self.text.section(*place), None))),
             What::Group(pattern, group) => matches(&self.text, pattern, *group, |text, place| {
                 let Some((start, end)) = place(*group) else { return ControlFlow::Continue(()) };
                 visit(&|| {
-                    let text = String::from_utf8_lossy(&text[start..end]);
+                    let text = text.between(start, end);
+                    let text = String::from_utf8_lossy(&text);
                     Number::parse(&text).map_or_else(|| text_val(text.into_owned()), Number::into_val)
                 })
             }),
             What::Groups(pattern) => matches(&self.text, pattern, usize::MAX, |text, place| {
                 visit(&|| {
                     let groups = (0..pattern.regex().captures_len()).map(|group| match place(group) {
-                        Some((start, end)) => shown(&text[start..end]),
+                        Some(place) => shown(text, Some(place)),
                         None => Box::new(CelNull),
                     });
                     Box::new(CelList::from(groups.collect::<Vec<_>>()))
@@ -111,7 +112,7 @@ impl Found {
     /// All elements at once.
     pub(crate) fn collect(&self) -> Result<CelList<'static>, ExecutionError> {
         if let What::Sections(chosen) = &self.what
-            && chosen.iter().map(|place| self.text.section(*place).len()).sum::<usize>() > MAX_TEXT
+            && chosen.iter().map(|place| self.text.section(*place).bytes.len()).sum::<usize>() > MAX_TEXT
         {
             return Err(fail("sections", "of more than 64 MiB of text: choose fewer, or search with a pattern"));
         }
@@ -133,8 +134,12 @@ impl Found {
 type Place<'a> = dyn Fn(usize) -> Option<(usize, usize)> + 'a;
 
 /// Shows every match to `visit`, section by section, with the places of its groups up to the one that is needed.
-fn matches<T>(text: &Text, pattern: &Pattern, group: usize, mut visit: impl FnMut(&[u8], &Place<'_>) -> Step<T>) -> Step<T> {
-    let mut groups = pattern.regex().capture_locations();
+fn matches<T>(
+    text: &Text,
+    pattern: &Pattern,
+    group: usize,
+    mut visit: impl FnMut(Haystack<'_>, &Place<'_>) -> Step<T>,
+) -> Step<T> {
     for text in text.sections() {
         if group == 0 {
             for found in pattern.find_iter(text) {
@@ -143,6 +148,7 @@ fn matches<T>(text: &Text, pattern: &Pattern, group: usize, mut visit: impl FnMu
             continue;
         }
         // What `captures_iter` does, without an allocation a match.
+        let mut groups = pattern.locations(text);
         let mut next = Next::default();
         while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() {
             visit(text, &|group| groups.get(group))?;
@@ -151,8 +157,9 @@ fn matches<T>(text: &Text, pattern: &Pattern, group: usize, mut visit: impl FnMu
     ControlFlow::Continue(())
 }
 
-fn shown(text: &[u8]) -> Box<dyn Val> {
-    text_val(String::from_utf8_lossy(text).into_owned())
+fn shown(text: Haystack<'_>, place: Option<(usize, usize)>) -> Box<dyn Val> {
+    let (start, end) = place.unwrap_or((0, text.bytes.len()));
+    text_val(String::from_utf8_lossy(&text.between(start, end)).into_owned())
 }
 
 impl_val!(Found, LIST_TYPE, {

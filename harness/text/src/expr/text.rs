@@ -1,14 +1,26 @@
 //! The text that functions search, and what carries it through an evaluation.
 
 use super::value::impl_val;
+use crate::pattern::Haystack;
 use cel::common::types::Type;
-use std::{fmt, ops::Range, sync::Arc};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// Named sections of one buffer. A match never spans two of them.
 #[derive(Clone)]
 pub struct Text {
     buffer: Arc<dyn AsRef<[u8]> + Send + Sync>,
-    sections: Arc<[(String, Range<usize>)]>,
+    sections: Arc<[Section]>,
+}
+
+struct Section {
+    title: String,
+    range: Range<usize>,
+    /// Once it is known.
+    has_returns: OnceLock<bool>,
 }
 
 impl Text {
@@ -16,27 +28,34 @@ impl Text {
     pub fn new(buffer: Arc<dyn AsRef<[u8]> + Send + Sync>, sections: impl IntoIterator<Item = (String, Range<usize>)>) -> Self {
         let end = (*buffer).as_ref().len();
         let cut = |range: Range<usize>| range.start.min(end)..range.end.min(end);
-        let sections = sections.into_iter().map(|(title, range)| (title, cut(range))).collect();
-        Self { buffer, sections }
+        let section = |(title, range)| Section { title, range: cut(range), has_returns: OnceLock::new() };
+        Self { buffer, sections: sections.into_iter().map(section).collect() }
     }
 
     pub(crate) fn titles(&self) -> impl Iterator<Item = &str> {
-        self.sections.iter().map(|(title, _)| title.as_str())
+        self.sections.iter().map(|section| section.title.as_str())
     }
 
-    pub(crate) fn sections(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn sections(&self) -> impl Iterator<Item = Haystack<'_>> {
         (0..self.sections.len()).map(|place| self.section(place))
     }
 
-    /// The bytes of one section; nothing if there are not so many.
-    pub(crate) fn section(&self, place: usize) -> &[u8] {
-        self.sections.get(place).map_or(&[], |(_, range)| &(*self.buffer).as_ref()[range.clone()])
+    /// One section; nothing if there are not so many. It is looked through for carriage returns once.
+    pub fn section(&self, place: usize) -> Haystack<'_> {
+        let Some(section) = self.sections.get(place) else { return Haystack::of(&[]) };
+        let bytes = &(*self.buffer).as_ref()[section.range.clone()];
+        Haystack { bytes, has_returns: *section.has_returns.get_or_init(|| Haystack::of(bytes).has_returns) }
+    }
+
+    /// Says of a section whether it has carriage returns, which a search has seen.
+    pub fn set_has_returns(&self, place: usize, has_returns: bool) {
+        let _ = self.sections.get(place).map(|section| section.has_returns.set(has_returns));
     }
 }
 
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(&*self.sections).finish()
+        f.debug_list().entries(self.sections.iter().map(|section| (&section.title, &section.range))).finish()
     }
 }
 

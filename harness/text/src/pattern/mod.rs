@@ -5,15 +5,18 @@
 
 mod hint;
 mod reach;
+mod returns;
 
 pub use reach::{Reach, lint};
+pub use returns::{Haystack, needs_return};
 
 use memchr::memmem::Finder;
 use regex::bytes::{CaptureLocations, Match, Regex, RegexBuilder};
+use regex_syntax::hir::Hir;
 use std::{
     collections::HashMap,
     ops::Range,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
 /// What a compiled pattern may weigh, in bytes. It is the regex crate's own default, written down because the
@@ -29,8 +32,15 @@ pub struct Pattern(Arc<Compiled>);
 
 #[derive(Debug)]
 struct Compiled {
-    regex: Regex,
+    plain: Form,
     reach: Reach,
+    /// What searches texts that have carriage returns: most patterns never meet one.
+    over_returns: OnceLock<Form>,
+}
+
+#[derive(Debug)]
+struct Form {
+    regex: Regex,
     /// What every match begins with, of a pattern that can see the whole text.
     start: Option<Finder<'static>>,
 }
@@ -82,6 +92,13 @@ pub fn literal(text: &str) -> String {
     regex::escape(text)
 }
 
+impl Form {
+    fn new(regex: Regex, reach: Reach, hir: &Hir) -> Self {
+        let start = if reach == Reach::Text { reach::start(hir) } else { None };
+        Self { regex, start: start.map(|literal| Finder::new(&literal).into_owned()) }
+    }
+}
+
 impl Pattern {
     /// Compiles a pattern with multi-line mode on, or takes it from the patterns compiled before.
     ///
@@ -109,43 +126,84 @@ impl Pattern {
         let built = RegexBuilder::new(text).multi_line(true).size_limit(SIZE_LIMIT).build();
         let regex = built.map_err(|error| hint::explain_build(&error))?;
         let reach = Reach::of(&hir);
-        let start = if reach == Reach::Text { reach::start(&hir) } else { None };
-        Ok(Self(Arc::new(Compiled { regex, reach, start: start.map(|literal| Finder::new(&literal).into_owned()) })))
+        Ok(Self(Arc::new(Compiled { plain: Form::new(regex, reach, &hir), reach, over_returns: OnceLock::new() })))
+    }
+
+    fn form(&self, text: Haystack<'_>) -> &Form {
+        if text.has_returns { self.0.over_returns.get_or_init(|| self.over_returns()) } else { &self.0.plain }
+    }
+
+    fn over_returns(&self) -> Form {
+        // Nothing here depends on the text: a pattern that compiles has a form that does, a few times as large.
+        let hir = reach::parse(self.as_str()).expect("a pattern that was compiled");
+        let form = returns::form(&hir);
+        let built = || RegexBuilder::new(&form.to_string()).size_limit(usize::MAX).nest_limit(u32::MAX).build();
+        let regex = if form == hir { self.regex().clone() } else { built().expect("the form of a pattern that was compiled") };
+        Form::new(regex, self.0.reach, &form)
     }
 
     /// The first place from `at` on where a match can begin. `None`: there is none.
     ///
     /// A search knows first where a match ends, and then looks backward for its beginning, as far as the start position allows:
     /// for `READ[\s\S]*?(\d+)` back to the end of the match before. A search that starts here has nothing to look back at.
-    pub fn next_start(&self, text: &[u8], at: usize) -> Option<usize> {
-        match &self.0.start {
-            Some(literal) => literal.find(text.get(at..)?).map(|found| at + found),
-            None => (at <= text.len()).then_some(at),
+    fn next_start(&self, text: Haystack<'_>, at: usize) -> Option<usize> {
+        match &self.form(text).start {
+            Some(literal) => literal.find(text.bytes.get(at..)?).map(|found| at + found),
+            None => (at <= text.bytes.len()).then_some(at),
         }
     }
 
+    fn first<'t>(
+        &self,
+        text: Haystack<'t>,
+        mut at: usize,
+        mut find: impl FnMut(&Regex, usize) -> Option<Match<'t>>,
+    ) -> Option<Match<'t>> {
+        loop {
+            let found = find(&self.form(text).regex, self.next_start(text, at)?)?;
+            // Only an empty match can begin there.
+            if !text.is_within_newline(found.start()) {
+                return Some(found);
+            }
+            at = found.start() + 1;
+        }
+    }
+
+    /// Whether there is a match, which is known sooner than where it ends.
+    pub fn is_match(&self, text: Haystack<'_>) -> bool {
+        if text.has_returns {
+            return self.find_at(text, 0).is_some();
+        }
+        self.next_start(text, 0).is_some_and(|start| self.regex().is_match_at(text.bytes, start))
+    }
+
     /// The first match from `at` on.
-    pub fn find_at<'t>(&self, text: &'t [u8], at: usize) -> Option<Match<'t>> {
-        self.regex().find_at(text, self.next_start(text, at)?)
+    pub fn find_at<'t>(&self, text: Haystack<'t>, at: usize) -> Option<Match<'t>> {
+        self.first(text, at, |regex, at| regex.find_at(text.bytes, at))
     }
 
-    /// The first match from `at` on, with its groups.
-    pub fn captures_read_at<'t>(&self, groups: &mut CaptureLocations, text: &'t [u8], at: usize) -> Option<Match<'t>> {
-        self.regex().captures_read_at(groups, text, self.next_start(text, at)?)
+    /// The first match from `at` on, with its groups, which are [`Self::locations`] of this text.
+    pub fn captures_read_at<'t>(&self, groups: &mut CaptureLocations, text: Haystack<'t>, at: usize) -> Option<Match<'t>> {
+        self.first(text, at, |regex, at| regex.captures_read_at(groups, text.bytes, at))
     }
 
-    /// All matches, those of the regex' own `find_iter`.
-    pub fn find_iter<'p, 't: 'p>(&'p self, text: &'t [u8]) -> impl Iterator<Item = Match<'t>> + 'p {
+    pub fn locations(&self, text: Haystack<'_>) -> CaptureLocations {
+        self.form(text).regex.capture_locations()
+    }
+
+    /// All matches, those of the regex' own `find_iter` in the text with newlines alone.
+    pub fn find_iter<'p, 't: 'p>(&'p self, text: Haystack<'t>) -> impl Iterator<Item = Match<'t>> + 'p {
         let mut next = Next::default();
         std::iter::from_fn(move || next.of(|at| self.find_at(text, at)))
     }
 
+    /// The regex for texts without carriage returns.
     pub fn regex(&self) -> &Regex {
-        &self.0.regex
+        &self.0.plain.regex
     }
 
     pub fn as_str(&self) -> &str {
-        self.0.regex.as_str()
+        self.regex().as_str()
     }
 
     /// Whether a match can span lines or depend on where the text begins and ends.

@@ -56,7 +56,7 @@ fn children(hir: &Hir) -> impl Iterator<Item = &Hir> {
 }
 
 /// Whether a class holds this ASCII character.
-fn holds(class: &Class, wanted: char) -> bool {
+pub(super) fn holds(class: &Class, wanted: char) -> bool {
     match class {
         Class::Unicode(class) => class.iter().any(|range| (range.start()..=range.end()).contains(&wanted)),
         Class::Bytes(class) => class.iter().any(|range| (range.start()..=range.end()).contains(&(wanted as u8))),

@@ -6,7 +6,7 @@ use crate::{
     rules::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
 };
 use muster_text::{
-    pattern::{Groups, Pattern},
+    pattern::{Groups, Haystack, Pattern},
     unit::Conversion,
 };
 use regex::bytes::CaptureLocations;
@@ -114,7 +114,7 @@ impl Figures {
         self.fault.is_some() || (self.groups.key.is_none() && only_row())
     }
 
-    pub(in crate::judge) fn feed(&mut self, pattern: &Pattern, text: &[u8]) {
+    pub(in crate::judge) fn feed(&mut self, pattern: &Pattern, text: Haystack<'_>) {
         if self.last_alone {
             return self.add_last(pattern, text);
         }
@@ -124,9 +124,9 @@ impl Figures {
         });
     }
 
-    fn add_last(&mut self, pattern: &Pattern, text: &[u8]) {
+    fn add_last(&mut self, pattern: &Pattern, text: Haystack<'_>) {
         let last = pattern.find_iter(text).last().map(|found| found.start());
-        let mut groups = pattern.regex().capture_locations();
+        let mut groups = pattern.locations(text);
         if let Some(start) = last
             && pattern.captures_read_at(&mut groups, text, start).is_some()
         {
@@ -135,12 +135,12 @@ impl Figures {
     }
 
     /// A match in which the value's group has no part (an alternative was taken) is none.
-    fn add_match(&mut self, groups: &CaptureLocations, text: &[u8]) {
-        let group = |number: usize| groups.get(number).map(|(start, end)| &text[start..end]);
+    fn add_match(&mut self, groups: &CaptureLocations, text: Haystack<'_>) {
+        let group = |number: usize| groups.get(number).map(|(start, end)| text.between(start, end));
         let Some(value) = group(self.groups.value) else { return };
-        let key = self.groups.key.and_then(group).map_or(&[][..], <[u8]>::trim_ascii);
-        let reading = self.read(value, self.groups.unit.and_then(group));
-        self.add(key, reading);
+        let (key, unit) = (self.groups.key.and_then(group), self.groups.unit.and_then(group));
+        let reading = self.read(&value, unit.as_deref());
+        self.add(key.as_deref().map_or(&[][..], <[u8]>::trim_ascii), reading);
     }
 
     fn read(&mut self, value: &[u8], unit: Option<&[u8]>) -> Reading {

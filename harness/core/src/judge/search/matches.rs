@@ -40,11 +40,7 @@ impl Matches {
     pub(in crate::judge) fn feed(&mut self, pattern: &Pattern, stretch: Stretch<'_>) {
         match self.question {
             Question::HowOften => self.count += pattern.find_iter(stretch.text).count() as u64,
-            // Whether there is a match is known sooner than where it ends.
-            Question::Whether => {
-                let start = pattern.next_start(stretch.text, 0);
-                self.count = u64::from(start.is_some_and(|start| pattern.regex().is_match_at(stretch.text, start)));
-            }
+            Question::Whether => self.count = u64::from(pattern.is_match(stretch.text)),
             Question::Where => {
                 if let Some(found) = pattern.find_at(stretch.text, 0) {
                     self.count = 1;
@@ -58,10 +54,8 @@ impl Matches {
 impl Place {
     /// Its line in its section, from 1, and that line's text; of a very long line, what surrounds the place.
     pub(in crate::judge) fn line(self, stdout: &Stdout) -> (usize, &[u8]) {
-        let text = stdout.sections().get(self.section).map_or(&[][..], |section| stdout.section(section));
-        let (before, after) = text.split_at(self.offset.min(text.len()));
-        let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1).max(before.len().saturating_sub(CONTEXT));
-        let end = memchr::memchr(b'\n', after).map_or(text.len(), |at| before.len() + at);
-        (memchr::memchr_iter(b'\n', before).count() + 1, &text[start..end])
+        let text = stdout.searched().section(self.section);
+        let (number, start, end) = text.line_of(self.offset);
+        (number, &text.bytes[start.max(self.offset.saturating_sub(CONTEXT)).min(end)..end])
     }
 }

@@ -11,7 +11,7 @@ pub(super) mod matches;
 use crate::job::stdout::Stdout;
 use figures::Figures;
 use matches::Matches;
-use muster_text::pattern::{Next, Pattern, Reach};
+use muster_text::pattern::{Haystack, Next, Pattern, Reach};
 use regex::bytes::CaptureLocations;
 
 /// The size of a block, in bytes: with it, five patterns over 1 GiB took 0.7 CPU seconds.
@@ -40,7 +40,7 @@ pub(super) struct Stretch<'t> {
     pub section: usize,
     /// Byte offset in the section.
     pub offset: usize,
-    pub text: &'t [u8],
+    pub text: Haystack<'t>,
 }
 
 /// Called with the number of the search and of its section.
@@ -92,29 +92,38 @@ pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], bl
         for search in searches.iter_mut().filter(|search| search.view == view) {
             search.enter(section);
         }
+        let is_meant = |search: &Search, reach| search.view == view && search.pattern.reach() == reach && !search.is_done();
+        let sees_text = searches.iter().any(|search| is_meant(search, Reach::Text));
         // Whether more text of this section can change anything.
         let mut run = |reach: Reach, stretch: Stretch<'_>| {
             let mut left = false;
-            let is_meant = |search: &Search| search.view == view && search.pattern.reach() == reach && !search.is_done();
-            for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search)) {
+            for (number, search) in searches.iter_mut().enumerate().filter(|(_, search)| is_meant(search, reach)) {
                 on_progress(number, section);
                 search.feed(stretch);
                 left |= !search.is_done();
             }
             left
         };
+        let (mut has_returns, mut is_read) = (false, true);
         for (offset, text) in blocks(text, block) {
+            has_returns |= text.has_returns;
             if !run(Reach::Line, Stretch { section, offset, text }) {
+                is_read = false;
                 break;
             }
         }
-        run(Reach::Text, Stretch { section, offset: 0, text });
+        if is_read || has_returns {
+            stdout.searched().set_has_returns(section, has_returns);
+        }
+        if sees_text {
+            run(Reach::Text, Stretch { section, offset: 0, text: stdout.searched().section(section) });
+        }
     }
 }
 
-/// Blocks of whole lines without the newline that ends them, with their offsets; longer than `size` only where a line
-/// is. The last one is the rest of the text, final newline included, so that what follows it is searched as well.
-fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, &[u8])> {
+/// Blocks of whole lines without the line end that ends them, with their offsets; longer than `size` only where a line that `\n` ends
+/// is. The last one is the rest of the text, final line end included, so that what follows it is searched as well.
+fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, Haystack<'_>)> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let at = next?;
@@ -123,14 +132,18 @@ fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, &[u8])> {
             .then(|| memchr::memrchr(b'\n', &rest[..size]).or_else(|| memchr::memchr(b'\n', &rest[size..]).map(|n| n + size)))
             .flatten();
         next = cut.map(|cut| at + cut + 1);
-        Some((at, &rest[..cut.unwrap_or(rest.len())]))
+        let mut text = Haystack::of(&rest[..cut.unwrap_or(rest.len())]);
+        if cut.is_some() && text.has_returns {
+            text.bytes = text.bytes.strip_suffix(b"\r").unwrap_or(text.bytes);
+        }
+        Some((at, text))
     })
 }
 
 /// Calls `visit` with the groups of every match, until it returns false. The matches are those of `find_iter`: an
 /// empty match right after another does not count.
-pub(super) fn each_capture(pattern: &Pattern, text: &[u8], mut visit: impl FnMut(&CaptureLocations) -> bool) {
-    let mut groups = pattern.regex().capture_locations();
+pub(super) fn each_capture(pattern: &Pattern, text: Haystack<'_>, mut visit: impl FnMut(&CaptureLocations) -> bool) {
+    let mut groups = pattern.locations(text);
     let mut next = Next::default();
     while next.of(|at| pattern.captures_read_at(&mut groups, text, at)).is_some() && visit(&groups) {}
 }
@@ -145,14 +158,14 @@ mod tests {
     /// Where `find_iter` on the whole text and on the blocks finds a pattern.
     fn both_ways(pattern: &Pattern, text: &[u8], size: usize) -> [Vec<(usize, usize)>; 2] {
         let find =
-            |at: usize, text: &[u8]| pattern.regex().find_iter(text).map(|m| (at + m.start(), at + m.end())).collect::<Vec<_>>();
-        [find(0, text), blocks(text, size).flat_map(|(at, block)| find(at, block)).collect()]
+            |at: usize, text: Haystack<'_>| pattern.find_iter(text).map(|m| (at + m.start(), at + m.end())).collect::<Vec<_>>();
+        [find(0, Haystack::of(text)), blocks(text, size).flat_map(|(at, block)| find(at, block)).collect()]
     }
 
     #[test]
     fn blocks_are_whole_lines_and_nothing_is_lost() {
         let cut = |text: &'static str, size| {
-            blocks(text.as_bytes(), size).map(|(at, block)| (at, std::str::from_utf8(block).unwrap())).collect::<Vec<_>>()
+            blocks(text.as_bytes(), size).map(|(at, block)| (at, std::str::from_utf8(block.bytes).unwrap())).collect::<Vec<_>>()
         };
         assert_eq!(cut("", 4), [(0, "")]);
         assert_eq!(cut("ab", 4), [(0, "ab")]);
@@ -161,6 +174,7 @@ mod tests {
         assert_eq!(cut("a\nb\ncd\ne", 4), [(0, "a\nb"), (4, "cd\ne")]);
         assert_eq!(cut("longer than it\nb\n", 4), [(0, "longer than it"), (15, "b\n")]);
         assert_eq!(cut("no newline at all", 4), [(0, "no newline at all")]);
+        assert_eq!(cut("ab\r\nc\rd\n\r\n", 5), [(0, "ab"), (4, "c\rd"), (8, "\r\n")]);
         assert_eq!(cut("\n\n\n\n\n", 1), [(0, ""), (1, ""), (2, ""), (3, ""), (4, "\n")]);
     }
 
@@ -206,6 +220,9 @@ mod tests {
             "(?i:A)",
             r"(?-u:\b)",
             r"(?-u:[\x80-\xff])",
+            r"([^\n]*)",
+            r"(a\r|b)?",
+            "(a){0}",
             "|",
         ]);
         prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
@@ -213,7 +230,7 @@ mod tests {
 
     fn log() -> impl Strategy<Value = Vec<u8>> {
         let piece =
-            prop::sample::select(vec![&b"a"[..], b"b", b"1", b" ", b"\n", b"\n\n", b"\r\n", b"\xff", "é".as_bytes(), b"ab 12"]);
+            prop::sample::select(vec![&b"a"[..], b"b", b"1", b" ", b"\n", b"\r", b"\r\n", b"\xff", "é".as_bytes(), b"ab 12"]);
         prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
     }
 
@@ -229,16 +246,33 @@ mod tests {
         }
 
         #[test]
-        fn captures_are_visited_where_find_iter_finds(pattern in pattern(), log in log()) {
+        fn captures_are_visited_where_captures_iter_finds(pattern in pattern(), log in log()) {
             let Ok(pattern) = Pattern::compile(&pattern) else { return Ok(()) };
-            let mut visited = Vec::new();
-            each_capture(&pattern, &log, |groups| {
-                visited.push(groups.get(0).unwrap());
-                true
-            });
-            let found: Vec<_> = pattern.regex().find_iter(&log).map(|m| (m.start(), m.end())).collect();
-            prop_assert_eq!(visited, found, "{:?}", pattern.as_str());
+            let [expected, visited] = places(&pattern, &log);
+            prop_assert_eq!(visited, expected, "{:?}", pattern.as_str());
         }
+    }
+
+    /// The places of the groups of all matches: what the regex finds in the text with newlines alone, and what is visited.
+    fn places(pattern: &Pattern, log: &[u8]) -> [Vec<Vec<Option<(usize, usize)>>>; 2] {
+        let text = Haystack::of(log);
+        let shown = |place: usize| text.between(0, place).len();
+        let universal = String::from_utf8(log.iter().flat_map(|byte| byte.escape_ascii()).collect()).unwrap();
+        let universal = universal.replace(r"\r\n", r"\n").replace(r"\r", r"\n");
+        assert_eq!(text.between(0, log.len()).escape_ascii().to_string(), universal);
+        let all = text.between(0, log.len());
+        let found = pattern
+            .regex()
+            .captures_iter(&all)
+            .map(|groups| groups.iter().map(|group| Some((group?.start(), group?.end()))).collect());
+        let found = found.collect();
+        let mut visited = Vec::new();
+        each_capture(pattern, text, |groups| {
+            let place = |group| groups.get(group).map(|(start, end)| (shown(start), shown(end)));
+            visited.push((0..groups.len()).map(place).collect());
+            true
+        });
+        [found, visited]
     }
 
     /// Patterns that can see the whole text; most begin with a literal.
@@ -259,6 +293,15 @@ mod tests {
             "(?:b|1)",
             "(b)?",
             r"\b",
+            r"\B",
+            "^",
+            "(.*)",
+            "\n",
+            r"\r?\n",
+            r"(\n|b){0,2}",
+            r"(?-u:[^a])",
+            r"(?R:$)",
+            r"(x){0}([^1]+)",
         ]);
         (start, prop::collection::vec(rest, 0..5)).prop_map(|(start, rest)| format!(r"{start}{}(?:\n)?", rest.concat()))
     }
@@ -270,15 +313,11 @@ mod tests {
         fn a_pattern_that_begins_with_a_literal_is_found_where_the_regex_finds_it(pattern in wide_pattern(), log in log()) {
             let Ok(pattern) = Pattern::compile(&pattern) else { return Ok(()) };
             prop_assert_eq!(pattern.reach(), Reach::Text);
-            let places = |found: regex::bytes::Match<'_>| (found.start(), found.end());
-            let expected: Vec<_> = pattern.regex().find_iter(&log).map(places).collect();
-            prop_assert_eq!(pattern.find_iter(&log).map(places).collect::<Vec<_>>(), &expected[..], "{:?}", pattern.as_str());
-            let mut visited = Vec::new();
-            each_capture(&pattern, &log, |groups| {
-                visited.push(groups.get(0).unwrap());
-                true
-            });
-            prop_assert_eq!(visited, expected, "{:?}", pattern.as_str());
+            let [expected, visited] = places(&pattern, &log);
+            prop_assert_eq!(visited, &expected[..], "{:?}", pattern.as_str());
+            let found: Vec<_> = pattern.find_iter(Haystack::of(&log)).collect();
+            prop_assert_eq!(found.len(), expected.len(), "{:?}", pattern.as_str());
+            prop_assert_eq!(pattern.is_match(Haystack::of(&log)), !expected.is_empty());
         }
     }
 

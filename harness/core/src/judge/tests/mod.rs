@@ -4,6 +4,7 @@ mod figures;
 mod files;
 mod outcomes;
 mod references;
+mod returns;
 mod sanity;
 mod seed;
 
