@@ -2,6 +2,9 @@
 # Judging a large stdout: three sanity and three performance patterns in one go, beside six ripgrep runs that count the
 # same patterns one after the other. Processor seconds and the peak of anonymous memory.
 #   bash tests/bench/judge.sh [MIB]
+# Last, three asserts over a million matches. To compare them with an older revision, copy the example into a checkout of
+# it, build it there, and name it: MUSTER_BENCH_OLD_JUDGE=OLD/target/release/examples/judge. Both run five times in
+# turn, and the medians of their processor seconds are compared.
 # Needs ripgrep and, for the default of 1024 MiB, twice as much room for temporary files (TMPDIR).
 MUSTER_BENCH_BINARY=none   # the example below is built instead
 # shellcheck source=tests/bench/lib.sh
@@ -55,3 +58,20 @@ row "beside the log with LF (<= 1.3)" "$(compute "$(field cpu "$crlf") / $(field
 cmp "$scratch/judged" "$scratch/judged-crlf"
 row "beside the sum of the six (<= 0.3)" "$(compute "$(field cpu "$cost") / $sum" 2)" "" ""
 sed 's/^/  /' "$scratch/judged"
+
+awk 'BEGIN { srand(7); for (n = 1; n <= 1000000; n++) printf "step %d loss %.4f\n", n, 0.1 + 3 * rand() }' >"$scratch/million"
+asserts() { # PROGRAM
+  measure --log "$scratch/judged" -- "$1" "$scratch/million" asserts
+  grep -q '^pass' "$scratch/judged" || { cat "$scratch/judged" >&2; return 1; }
+}
+for _ in 1 2 3 4 5; do
+  asserts "$judge" >>"$scratch/new"
+  [ -z "${MUSTER_BENCH_OLD_JUDGE:-}" ] || asserts "$MUSTER_BENCH_OLD_JUDGE" >>"$scratch/old"
+done
+new=$(field cpu "$(median cpu "$scratch/new")")
+row "three asserts over 1,000,000 matches, median of 5" "$new" "" ""
+[ ! -e "$scratch/old" ] || {
+  old=$(field cpu "$(median cpu "$scratch/old")")
+  row "the same, by the older program" "$old" "" ""
+  row "beside it (<= 1.10)" "$(compute "$new / $old" 2)" "" ""
+}

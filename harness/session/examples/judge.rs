@@ -1,9 +1,9 @@
 //! Judges one file with three sanity and three performance patterns, and says what it found: the program that
 //! `tests/bench/judge.sh` measures.
 //!
-//!     cargo run --release -p muster-session --example judge -- FILE COUNT
+//!     cargo run --release -p muster-session --example judge -- FILE COUNT|asserts
 //!
-//! COUNT is how often the first pattern is to be found.
+//! COUNT is how often the first pattern is to be found; `asserts` looks at three asserts instead, over every match of one pattern.
 
 use memmap2::Mmap;
 use muster_core::{
@@ -29,13 +29,24 @@ const FIGURES: [(&str, &str, &str, Reduce); 3] = [
     ("read", r"READ[\s\S]*?(?P<value>[\d.]+) (?P<unit>[KMGT]B/s)", "GB/s", Reduce::Mean),
 ];
 
+const ASSERTS: [&str; 3] = [
+    r"sum(extractall(r'loss (\d+\.\d+)')) > 0",
+    r"extractall(r'loss (\d+\.\d+)').all(x, x > 0)",
+    r"max(extractall(r'step (\d+)')) == count(r'^step ')",
+];
+
 fn main() -> ExitCode {
     let mut args = env::args().skip(1);
-    let (Some(path), Some(Ok(count))) = (args.next(), args.next().map(|count| count.parse())) else {
-        eprintln!("usage: judge FILE COUNT");
+    let (path, what) = (args.next(), args.next());
+    let rules = match what.as_deref() {
+        Some("asserts") => Some(asserts()),
+        what => what.and_then(|count| count.parse().ok()).map(rules),
+    };
+    let (Some(path), Some(rules)) = (path, rules) else {
+        eprintln!("usage: judge FILE COUNT|asserts");
         return ExitCode::from(2);
     };
-    match run(&path, count) {
+    match run(&path, &rules) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{path}: {error}");
@@ -44,13 +55,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(path: &str, count: u64) -> io::Result<()> {
+fn run(path: &str, rules: &Rules) -> io::Result<()> {
     let text = map(&File::open(path)?)?;
     let origin = Stdout::of("").sections()[0].origin.clone();
     let section = Section::new(origin, 0, text.len() as u64);
     let stdout = Stdout::new(Arc::new(text), [section]);
     let ending = Ending::default();
-    let judgement = judge(&rules(count), &stdout, &ending, &Monitor::default());
+    let judgement = judge(rules, &stdout, &ending, &Monitor::default());
     println!("{} {}", judgement.outcome, judgement.cause.unwrap_or_default());
     for figure in judgement.measurements {
         println!("{} {} {}", figure.label(), figure.value, figure.unit);
@@ -58,8 +69,16 @@ fn run(path: &str, count: u64) -> io::Result<()> {
     Ok(())
 }
 
+fn item(claim: Claim) -> Assertion {
+    Assertion { claim, file: None, msg: None }
+}
+
+fn asserts() -> Rules {
+    let assert = |expression: &str| item(Claim::Assert { expression: expression.into() });
+    Rules { sanity: ASSERTS.map(assert).into(), ..Rules::default() }
+}
+
 fn rules(count: u64) -> Rules {
-    let item = |claim| Assertion { claim, file: None, msg: None };
     // A count, and things that are not there: none of them may stop early.
     let found = Claim::Found { pattern: FOUND.into(), count: Some(count) };
     let not_found = NOT_FOUND.map(|pattern| item(Claim::NotFound { pattern: pattern.into() }));

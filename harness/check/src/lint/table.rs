@@ -7,6 +7,7 @@ use crate::{
     site::selector::{Entry, Selector},
 };
 use muster_text::{
+    expr::{Arithmetic, Expr},
     pattern::{self, Pattern},
     template,
     yaml::{Kind, Node},
@@ -30,6 +31,11 @@ pub const LINTS: &[Lint] = &[
         name: "carriage-return",
         summary: "A regex that needs a carriage return, which is a newline to patterns.",
         look: carriage_return,
+    },
+    Lint {
+        name: "captured-text",
+        summary: "Text that a pattern captured and that is compared otherwise than it looks.",
+        look: captured_text,
     },
     Lint { name: "no-sanity", summary: "A check that looks at nothing in the output.", look: no_sanity },
     Lint {
@@ -126,6 +132,23 @@ fn carriage_return(subject: &Subject<'_>, report: &mut Report) {
                 node.span,
                 "a part of the pattern never matches: no text has a carriage return",
                 hint,
+            );
+        }
+    }
+}
+
+fn captured_text(subject: &Subject<'_>, report: &mut Report) {
+    let asserts = subject.all("sanity").flat_map(Node::items).filter_map(|item| item.get("assert"));
+    let values = subject.all("perf_variables").flat_map(Node::entries).filter_map(|(_, figure)| figure.get("value"));
+    for node in asserts.chain(values) {
+        let Some(Ok(expression)) = node.text().map(|text| Expr::compile(text, Arithmetic::Doubles)) else { continue };
+        for doubt in expression.doubtful() {
+            let place = template::mistake(&doubt, node);
+            report.found(
+                "captured-text",
+                place.span.unwrap_or(node.span),
+                doubt.message,
+                doubt.hint.as_deref().unwrap_or_default(),
             );
         }
     }

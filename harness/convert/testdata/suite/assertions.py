@@ -46,7 +46,9 @@ class unique_nodes(asserting):
     @sanity_function
     def nodes(self):
         names = sn.extractall(r'^host (\S+)', self.stdout, 1)
-        return sn.assert_eq(sn.count_uniq(names), self.num_tasks)
+        total = sn.extractsingle(r'^total (\S+)', self.stdout, 1, float)
+        checked = sn.extractsingle(r'^checked (\S+)', self.stdout, 1, float)
+        return sn.all([sn.assert_eq(sn.count_uniq(names), self.num_tasks), sn.assert_eq(total, checked)])
 
 
 @rfm.simple_test

@@ -1,7 +1,8 @@
 //! The border to expressions: `assert` and `value:` see the text, the facts of the case and the figures read so far.
 
+use super::words::quote;
 use crate::{job::stdout::Stdout, rules::Rules};
-use muster_text::expr::{Arithmetic, Effort, Expr, ExprError, Scope};
+use muster_text::expr::{Arithmetic, Effort, Expr, ExprError, Scope, Unequal};
 use std::sync::Arc;
 
 /// What expressions see.
@@ -30,6 +31,15 @@ impl Evaluator {
 
     pub(super) fn is_true(&self, expression: &str, text: &Stdout) -> Result<bool, ExprError> {
         Expr::compile(expression, Arithmetic::Doubles)?.eval_bool(&self.scope(text))
+    }
+
+    /// Why an expression that is false is: `: VALUE < VALUE in PART`, or nothing.
+    pub(super) fn why_false(&self, expression: &str, text: &Stdout) -> String {
+        let why = Expr::compile(expression, Arithmetic::Doubles).ok().and_then(|expr| expr.why_false(&self.scope(text)));
+        why.map_or_else(String::new, |Unequal { values, at }| match expression.get(at) {
+            Some(part) if part.trim() != expression.trim() => format!(": {values} in {}", quote(part)),
+            _ => format!(": {values}"),
+        })
     }
 
     pub(super) fn figure(&self, expression: &str, text: &Stdout) -> Result<f64, ExprError> {

@@ -103,7 +103,7 @@ fn in_files(file: Option<&str>, fact: String) -> String {
 fn untrue(expression: &str, evaluator: &Evaluator, text: &Stdout) -> Result<Option<String>, Fact> {
     match evaluator.is_true(expression, text) {
         Ok(true) => Ok(None),
-        Ok(false) => Ok(Some(format!("{} is false", quote(expression)))),
+        Ok(false) => Ok(Some(format!("{} is false{}", quote(expression), evaluator.why_false(expression, text)))),
         Err(error) => match Fact::missing_in(&error) {
             Some(fact) => Err(fact),
             None => Ok(Some(format!("{}: {error}", quote(expression)))),

@@ -9,11 +9,14 @@
 //!
 //! Nothing here reads a clock: the caller passes one in.
 
-use super::{functions::fail, value::impl_val};
+use super::{
+    functions::fail,
+    value::{impl_val, text_of},
+};
 use cel::{
     ExecutionError,
     common::{
-        types::{CelList, CelMap, CelString, Type},
+        types::{CelList, CelMap, Type},
         value::Val,
     },
 };
@@ -160,7 +163,7 @@ fn weight(value: &dyn Val) -> u64 {
     if let Some(map) = value.downcast_ref::<CelMap>() {
         return 1 + map.inner().values().map(|item| 1 + weight(item.as_ref())).sum::<u64>();
     }
-    1 + value.downcast_ref::<CelString>().map_or(0, |text| text.inner().len() as u64 / BYTES_A_CELL)
+    1 + text_of(value).map_or(0, |text| text.len() as u64 / BYTES_A_CELL)
 }
 
 impl fmt::Debug for Meter {

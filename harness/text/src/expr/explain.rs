@@ -1,8 +1,10 @@
 //! What is wrong with an expression, in a user's words: from the parser's reports and the evaluator's errors.
 
+pub(crate) mod comparison;
+
 use super::{
     ExprError, Scope,
-    functions::{DOUBLE, Function, ITEMS},
+    functions::{CHOSEN, DOUBLE, Function, ITEMS},
     scan, tree,
     value::{self, key_text},
 };
@@ -12,7 +14,7 @@ use cel::{
     Context, ExecutionError, IdedExpr, OverloadError, ParseErrors, Value as CelValue,
     common::{
         ast::{Expr as Kind, SourceInfo, operators},
-        types::{CelBool, CelList, CelMap, CelString},
+        types::{CelBool, CelList, CelMap},
         value::Val,
     },
 };
@@ -40,6 +42,7 @@ pub(crate) fn parse(text: &str, errors: &ParseErrors) -> ExprError {
         ExprError::new(format!("`{name}` is a reserved word"), at)
     } else if message.starts_with("invalid int") || message.starts_with("invalid uint") || message.starts_with("invalid double") {
         ExprError::new(format!("`{word}` is too large for a number"), at)
+            .hint("beyond 64 bits, quote it: captured text is compared with text as it is")
     } else if message.starts_with("argument must be a simple name") {
         ExprError::new("the first argument names the element: `xs.map(x, x * 2)`", at)
     } else if message.starts_with("invalid argument to has()") {
@@ -73,7 +76,7 @@ fn habit(word: &str, text: &str) -> Option<&'static str> {
 }
 
 /// The byte at a line and column, both from 1, the column in characters.
-fn offset(text: &str, (line, column): (isize, isize)) -> usize {
+pub(crate) fn offset(text: &str, (line, column): (isize, isize)) -> usize {
     let (line, column) = (usize::try_from(line - 1).unwrap_or(0), usize::try_from(column - 1).unwrap_or(0));
     let mut start = 0;
     for before in text.split_inclusive('\n').take(line) {
@@ -83,7 +86,7 @@ fn offset(text: &str, (line, column): (isize, isize)) -> usize {
 }
 
 /// The name, number or sign that starts at a byte.
-fn word_at(text: &str, start: usize) -> &str {
+pub(crate) fn word_at(text: &str, start: usize) -> &str {
     let rest = &text[start..];
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let end = match rest.chars().next() {
@@ -154,7 +157,9 @@ impl<'e> FailingExpr<'e> {
         match &self.place.expr {
             Kind::Comprehension(_) => self.descend_into_loop(context),
             Kind::Select(select) => self.remember_keys(&select.operand, context),
-            Kind::Call(call) if call.func_name == operators::INDEX => self.remember_keys(&call.args[0], context),
+            Kind::Call(call) if [operators::INDEX, CHOSEN].contains(&&*call.func_name) => {
+                self.remember_keys(&call.args[0], context)
+            }
             _ => {}
         }
     }
@@ -279,7 +284,7 @@ fn path(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<Vec<String>> {
 /// The key as text.
 fn key(expr: &IdedExpr, context: &Context<'_, '_>) -> Option<String> {
     let key = CelValue::resolve_val(expr, context).ok()?;
-    key.downcast_ref::<CelString>().map(|text| text.inner().to_owned())
+    value::text_of(key.as_ref()).map(str::to_owned)
 }
 
 /// What a comprehension goes through: the elements of a list, the keys of a map.

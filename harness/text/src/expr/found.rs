@@ -5,7 +5,7 @@
 
 use super::{
     functions::fail,
-    text::Text,
+    text::{Captured, Text},
     value::{MAX_ITEMS, Number, impl_val, text_val},
 };
 use crate::pattern::{Haystack, Next, Pattern};
@@ -34,9 +34,9 @@ pub(crate) struct Found {
 /// What is in a lazy list.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
-    /// Of each match a list of all groups' texts, the whole match first. A group without a part in it is null.
+    /// Of each match a list of all groups, the whole match first. A group without a part in it is null.
     Groups(Pattern),
-    /// Of each match one group; a number where its text is one. A match in which the group has no part is left out.
+    /// Of each match one group. A match in which the group has no part is left out.
     Group(Pattern, usize),
     /// The texts of these sections.
     Sections(Vec<usize>),
@@ -49,16 +49,12 @@ impl Found {
             What::Sections(chosen) => chosen.iter().try_for_each(|place| visit(&|| shown(self.text.section(*place), None))),
             What::Group(pattern, group) => matches(&self.text, pattern, *group, |text, place| {
                 let Some((start, end)) = place(*group) else { return ControlFlow::Continue(()) };
-                visit(&|| {
-                    let text = text.between(start, end);
-                    let text = String::from_utf8_lossy(&text);
-                    Number::parse(&text).map_or_else(|| text_val(text.into_owned()), Number::into_val)
-                })
+                visit(&|| Box::new(Captured::new(&text.between(start, end))))
             }),
             What::Groups(pattern) => matches(&self.text, pattern, usize::MAX, |text, place| {
                 visit(&|| {
                     let groups = (0..pattern.regex().captures_len()).map(|group| match place(group) {
-                        Some(place) => shown(text, Some(place)),
+                        Some((start, end)) => Box::new(Captured::new(&text.between(start, end))) as Box<dyn Val>,
                         None => Box::new(CelNull),
                     });
                     Box::new(CelList::from(groups.collect::<Vec<_>>()))

@@ -21,6 +21,7 @@ mod tree;
 pub(crate) mod value;
 
 pub use effort::{Clock, Effort};
+pub use explain::comparison::Unequal;
 pub use functions::{FUNCTIONS, Function};
 pub use scope::Scope;
 pub use text::Text;
@@ -30,7 +31,7 @@ use cel::{
     Context, ExecutionError, IdedExpr, Value as CelValue,
     common::{
         ast::SourceInfo,
-        types::{CelBool, CelNull, CelString},
+        types::{CelBool, CelNull},
         value::{CowVal, Val},
     },
     context::VariableResolver,
@@ -111,13 +112,23 @@ impl Expr {
         // A level of the parser takes 10 KiB of stack, in a debug build 170.
         let easy = nesting <= 4 && text.len() <= 256;
         let compiled = with_stack(easy, || {
-            let (mut tree, places) =
-                functions::env().parser().parse_with_source_info(text).map_err(|errors| explain::parse(text, &errors))?;
+            let mut parsed = text.to_owned();
+            let (mut tree, mut places) = loop {
+                match functions::env().parser().parse_with_source_info(&parsed) {
+                    Ok(done) => break done,
+                    Err(errors) => match tree::long_literal(&parsed, &errors) {
+                        Some(at) => parsed.replace_range(at..=at, tree::LONG.encode_utf8(&mut [0; 4])),
+                        None => return Err(explain::parse(text, &errors)),
+                    },
+                }
+            };
+            text.clone_into(&mut places.source);
             let depth = tree::depth(&tree);
             if depth > MAX_DEPTH {
                 return Err(ExprError::new("the expression is a chain of more than 256 operators", 0..text.len()));
             }
             tree::Prepare { text, places: &places }.run(&mut tree, false)?;
+            tree::captured::meet(&mut tree, &mut Vec::new());
             let depth = tree::depth(&tree);
             Ok((tree, places, depth))
         });
@@ -163,6 +174,15 @@ impl Expr {
         Some(ExprError::new(message, tree::range(place, self.text(), &self.places)))
     }
 
+    /// What captured text does in this expression and probably is not meant to do.
+    pub fn doubtful(&self) -> Vec<ExprError> {
+        let mut found = Vec::new();
+        tree::captured::doubtful(&self.exact, &mut |part, message, hint| {
+            found.push(ExprError::new(message, tree::range(part, self.text(), &self.places)).hint(hint));
+        });
+        found
+    }
+
     /// The value.
     ///
     /// # Errors
@@ -191,10 +211,21 @@ impl Expr {
     /// Whatever goes wrong; a result that is not a number.
     pub fn eval_f64(&self, scope: &Scope) -> Result<f64, ExprError> {
         self.run(scope, |value| {
-            let shown = value.downcast_ref::<CelString>().and_then(|text| Number::parse(text.inner()));
+            let shown = value::text_of(value).and_then(Number::parse);
             let number = Number::of(value).or(shown).map(Number::as_f64);
-            number.ok_or_else(|| (format!("the result is {}, not a number", value::kind(value)), None))
+            number.ok_or_else(|| match value.downcast_ref::<text::Captured>() {
+                Some(captured) => (format!("the result is {}, not a number", value::quoted(captured.text())), None),
+                None => (format!("the result is {}, not a number", value::kind(value)), None),
+            })
         })
+    }
+
+    /// Why an expression is false: its first false comparison, with both values.
+    pub fn why_false(&self, scope: &Scope) -> Option<Unequal> {
+        let found = self.with_context(scope, scope.text(), |tree, context| {
+            explain::comparison::first(tree, false, context, (self.text(), &self.places))
+        });
+        found.ok().flatten()
     }
 
     /// The value of `a.b.c` as it is in the scope: exact, and its maps in their order.
@@ -246,17 +277,29 @@ impl Expr {
         if !self.names.iter().any(|name| may_be_missing(name)) {
             return None;
         }
-        let looked = with_stack(self.depth <= 16, || {
-            let seen = Seen { scope, meter: OnceLock::new(), text: None };
+        let looked = self.with_context(scope, None, |tree, context| {
+            certain::Search { source: (self.text(), &self.places), context, scope, may_be_missing }.missing(tree)
+        });
+        looked.ok().flatten()
+    }
+
+    /// Looks at the form that is evaluated first.
+    fn with_context<T: Send>(
+        &self,
+        scope: &Scope,
+        text: Option<&Text>,
+        look: impl FnOnce(&IdedExpr, &Context<'_, '_>) -> T + Send,
+    ) -> Result<T, ExprError> {
+        with_stack(self.depth <= 16, || {
+            let seen = Seen { scope, meter: OnceLock::new(), text };
             let mut context = Context::with_env(functions::env());
             context.set_variable_resolver(&seen);
             let tree = match self.arithmetic {
                 Arithmetic::Doubles => self.in_doubles(),
                 Arithmetic::Exact => &self.exact,
             };
-            Ok(certain::Search { source: (self.text(), &self.places), context: &context, scope, may_be_missing }.missing(tree))
-        });
-        looked.ok().flatten()
+            Ok(look(tree, &context))
+        })
     }
 
     fn in_doubles(&self) -> &IdedExpr {

@@ -1,8 +1,8 @@
-//! The text that functions search, and what carries it through an evaluation.
+//! The text that functions search, what carries it through an evaluation, and what a pattern captures of it.
 
 use super::value::impl_val;
 use crate::pattern::Haystack;
-use cel::common::types::Type;
+use cel::common::{traits::Zeroer, types::Type};
 use std::{
     fmt,
     ops::Range,
@@ -65,3 +65,55 @@ pub(crate) const TEXT: &str = "@text";
 static TEXT_TYPE: Type = Type::new_unspecified_type("stdout");
 
 impl_val!(Text, TEXT_TYPE);
+
+/// What a pattern captured: the log's text, which is a number where it meets one. Short ones, which most are, need no memory of their
+/// own.
+#[derive(Clone)]
+pub(crate) enum Captured {
+    Short(u8, [u8; SHORT]),
+    Long(Arc<str>),
+}
+
+const SHORT: usize = 22;
+
+impl Captured {
+    /// Bytes that are not UTF-8 are replaced.
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(bytes);
+        let mut short = [0; SHORT];
+        match (u8::try_from(text.len()), short.get_mut(..text.len())) {
+            (Ok(len), Some(place)) => {
+                place.copy_from_slice(text.as_bytes());
+                Self::Short(len, short)
+            }
+            _ => Self::Long(text.into()),
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Short(len, bytes) => std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
+            Self::Long(text) => text,
+        }
+    }
+}
+
+impl fmt::Debug for Captured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
+static CAPTURED_TYPE: Type = Type::new_unspecified_type("text");
+
+impl_val!(Captured, CAPTURED_TYPE, {
+    fn as_zeroer(&self) -> Option<&dyn Zeroer> {
+        Some(self)
+    }
+});
+
+impl Zeroer for Captured {
+    fn is_zero_value(&self) -> bool {
+        self.text().is_empty()
+    }
+}

@@ -8,12 +8,18 @@
 //!   whatever a comprehension goes through, `@items` makes a real list of it;
 //! - every iteration of a comprehension, and everything that is put into a list or a map, is counted by the meter (`@step`, `@held`),
 //!   what `+` makes is limited (`@sized`), and so is what `matches` searches;
+//! - an operator that captured text may meet becomes a function of ours (`captured`);
 //! - a form in doubles has double literals, and `@double` around what comes from outside: names, elements, functions.
+
+pub(crate) mod captured;
 
 use super::{
     ExprError,
     effort::METER,
-    functions::{DOUBLE, FUNCTIONS, Function, GLOBALS, HELD, ITEMS, MACROS, MATCHES, METHODS, Reads, SIZED, STEP},
+    functions::{
+        CHOSEN, DOUBLE, FUNCTIONS, Function, GLOBALS, HELD, ITEMS, MACROS, MATCHES, METHODS, NUMBER, OPERATORS, OPTIONAL, PLUS,
+        Reads, SIZED, STEP, TEXT as PLAIN,
+    },
     scan,
     text::TEXT,
 };
@@ -163,6 +169,17 @@ pub(crate) fn text_call(expr: &IdedExpr) -> Option<(&'static str, &IdedExpr)> {
     parts(expr).into_iter().find_map(text_call)
 }
 
+/// The first letter of a name in the place of an integer that only fits without a sign: CEL's parser takes none. No user writes
+/// names that are followed by nothing but digits in that number.
+pub(crate) const LONG: char = '_';
+
+/// The place of an integer between 2^63 and 2^64 that the parser has refused.
+pub(crate) fn long_literal(text: &str, errors: &cel::ParseErrors) -> Option<usize> {
+    let error = errors.errors.iter().find(|error| error.msg.contains("invalid int"))?;
+    let start = super::explain::offset(text, error.pos);
+    super::explain::word_at(text, start).parse::<u64>().ok().map(|_| start)
+}
+
 /// Everything that the preparing pass needs to say where something is wrong.
 pub(crate) struct Prepare<'a> {
     pub(crate) text: &'a str,
@@ -211,6 +228,12 @@ impl Prepare<'_> {
             Kind::Struct(made) => {
                 let message = format!("there is no type `{}` to make", made.type_name);
                 return Err(ExprError::new(message, range(expr, self.text, self.places)).hint("write a map: {'key': value}"));
+            }
+            Kind::Ident(name) if name.starts_with(LONG) => {
+                let digits = &self.text[range(expr, self.text, self.places)];
+                if let Ok(uint) = digits.parse::<u64>() {
+                    expr.expr = Kind::Literal(LiteralValue::UInt(uint.into()));
+                }
             }
             Kind::Ident(_) | Kind::Literal(_) | Kind::Unspecified => {}
         }
@@ -377,14 +400,21 @@ pub(crate) fn doubles(expr: &mut IdedExpr) {
             wrap(expr, DOUBLE);
         }
         Kind::Call(call) => {
+            if is_ours(call) {
+                call.args.iter_mut().for_each(exact);
+                return;
+            }
             if is_operator(call) {
                 call.args.iter_mut().for_each(doubles);
                 return;
             }
             match call.func_name.as_str() {
                 operators::MODULO => {}
-                operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT => holder(&mut call.args[0]),
-                ITEMS => return holder(&mut call.args[0]),
+                operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | CHOSEN | OPTIONAL => holder(&mut call.args[0]),
+                ITEMS | PLAIN => return holder(&mut call.args[0]),
+                NUMBER => holder(&mut call.args[0]),
+                PLUS => call.args.iter_mut().for_each(doubles),
+                "int" | "uint" => call.args.iter_mut().for_each(holder),
                 name => {
                     // Ours take integers for what they are; it is enough that their result is a double.
                     let part = if Function::named(name).is_some() { holder } else { doubles };
@@ -403,7 +433,8 @@ pub(crate) fn doubles(expr: &mut IdedExpr) {
             }
         }
         Kind::Comprehension(c) => {
-            holder(&mut c.iter_range);
+            let range = if compares_exactly(&c.loop_step) { exact } else { holder };
+            range(&mut c.iter_range);
             for part in [&mut c.accu_init, &mut c.loop_cond, &mut c.loop_step, &mut c.result] {
                 doubles(part);
             }
@@ -417,9 +448,47 @@ fn holder(expr: &mut IdedExpr) {
     match &mut expr.expr {
         Kind::Ident(_) => {}
         Kind::Select(select) if !select.test => holder(&mut select.operand),
-        Kind::Call(call) if matches!(call.func_name.as_str(), operators::INDEX | ITEMS) => holder(&mut call.args[0]),
+        Kind::Call(call) if matches!(call.func_name.as_str(), operators::INDEX | ITEMS | NUMBER) => holder(&mut call.args[0]),
         _ => doubles(expr),
     }
+}
+
+/// An operand of a comparison that captured text may meet: literals and variables are not rounded before it.
+fn exact(expr: &mut IdedExpr) {
+    match &mut expr.expr {
+        Kind::Literal(_) => {}
+        Kind::List(list) => list.elements.iter_mut().for_each(exact),
+        Kind::Call(call) if call.func_name == operators::CONDITIONAL => {
+            doubles(&mut call.args[0]);
+            call.args[1..].iter_mut().for_each(exact);
+        }
+        Kind::Call(call) if call.func_name == HELD || is_append(call) => exact(&mut call.args[1]),
+        Kind::Call(call) if call.func_name == ITEMS => exact(&mut call.args[0]),
+        Kind::Comprehension(c) => {
+            exact(&mut c.iter_range);
+            [&mut c.accu_init, &mut c.loop_cond, &mut c.result].into_iter().for_each(doubles);
+            exact(&mut c.loop_step);
+        }
+        _ => {
+            holder(expr);
+            // What a function gives, the largest of a list for instance, is as exact.
+            if let Kind::Call(call) = &mut expr.expr
+                && call.func_name == DOUBLE
+            {
+                *expr = call.args.swap_remove(0);
+            }
+        }
+    }
+}
+
+/// Whether captured text may be compared within.
+fn compares_exactly(expr: &IdedExpr) -> bool {
+    matches!(&expr.expr, Kind::Call(call) if is_ours(call)) || parts(expr).into_iter().any(compares_exactly)
+}
+
+/// A comparison of ours.
+fn is_ours(call: &CallExpr) -> bool {
+    call.func_name != PLUS && OPERATORS.iter().any(|operator| operator.ours == call.func_name)
 }
 
 /// Operators whose result is a double when their operands are, or no number at all.
@@ -427,6 +496,7 @@ fn is_operator(call: &CallExpr) -> bool {
     let name = call.func_name.as_str();
     name.starts_with(['_', '!', '-', '@'])
         && !matches!(name, operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | operators::MODULO | ITEMS | DOUBLE)
+        && !matches!(name, CHOSEN | OPTIONAL | PLAIN | NUMBER | PLUS)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "this is what counting in doubles means")]

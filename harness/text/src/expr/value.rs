@@ -1,5 +1,6 @@
 //! Values on both sides of the border: JSON's data model outside, CEL's inside.
 
+use super::text::Captured;
 use crate::Value;
 use cel::common::{
     types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional, CelString, CelUInt, Kind},
@@ -56,10 +57,23 @@ impl Number {
         }
     }
 
-    /// The number a text shows, blanks around it trimmed. Words for NaN and infinities count: logs print them.
+    /// The number a text shows, blanks around it trimmed. Words for NaN and infinities count: logs print them. Digits that are too
+    /// large for any number do not.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        text.parse().map(Self::Int).or_else(|_| text.parse().map(Self::Double)).ok()
+        if let Ok(int) = text.parse() {
+            return Some(Self::Int(int));
+        }
+        let overflows = |number: &f64| number.is_infinite() && text.contains(|c: char| c.is_ascii_digit());
+        text.parse().ok().filter(|number| !overflows(number)).map(Self::Double)
+    }
+
+    /// The number, if the value is one or is captured text that shows one.
+    pub(crate) fn met(value: &dyn Val) -> Option<Self> {
+        match value.downcast_ref::<Captured>() {
+            Some(captured) => Self::parse(captured.text()),
+            None => Self::of(value),
+        }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "this is where integers become doubles")]
@@ -110,6 +124,41 @@ pub(crate) fn to_val(value: &Value) -> Box<dyn Val> {
     }
 }
 
+/// The text, if the value is one, whether it was captured or not.
+pub(crate) fn text_of<'b>(value: &'b (dyn Val + '_)) -> Option<&'b str> {
+    value.downcast_ref::<Captured>().map(Captured::text).or_else(|| value.downcast_ref::<CelString>().map(CelString::inner))
+}
+
+/// The most characters of a value that a message shows.
+const SHOWN: usize = 80;
+
+/// A text in quotes, in one line, without secrets, shortened.
+pub(crate) fn quoted(text: &str) -> String {
+    // Looked at are a few times as many, so that a secret is not cut before it is found.
+    let start: String = text.chars().take(50 * SHOWN).collect();
+    shortened(&format!("{:?}", crate::secret::masked(&start)))
+}
+
+/// A value as messages show it.
+pub(crate) fn shown(value: &dyn Val) -> String {
+    if let Some(text) = text_of(value) {
+        return quoted(text);
+    }
+    if let Some(list) = value.downcast_ref::<CelList>() {
+        let items: Vec<_> = list.inner().iter().take(SHOWN).map(|item| shown(item.as_ref())).collect();
+        return shortened(&format!("[{}]", items.join(", ")));
+    }
+    match Number::of(value).map(|number| (number, number.as_int())) {
+        Some((_, Some(int))) => int.to_string(),
+        Some((Number::Double(double), _)) if !double.is_finite() => double.to_string(),
+        _ => to_json(value).map_or_else(|_| kind(value).to_owned(), |json| shortened(&crate::secret::masked(&json.to_string()))),
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHOWN { text.to_owned() } else { text.chars().take(SHOWN - 3).chain("...".chars()).collect() }
+}
+
 /// A text as a value.
 pub(crate) fn text_val(text: String) -> Box<dyn Val> {
     Box::new(CelString::from(text))
@@ -126,8 +175,8 @@ pub(crate) fn map_val(entries: impl IntoIterator<Item = (String, Box<dyn Val>)>)
 /// # Errors
 /// What has no JSON form: NaN, an infinity, bytes, a type.
 pub(crate) fn to_json(value: &dyn Val) -> Result<Value, String> {
-    if let Some(text) = value.downcast_ref::<CelString>() {
-        return Ok(Value::String(text.inner().to_owned()));
+    if let Some(text) = text_of(value) {
+        return Ok(Value::String(text.to_owned()));
     }
     if let Some(bool) = value.downcast_ref::<CelBool>() {
         return Ok(Value::Bool(*bool.inner()));
@@ -185,6 +234,7 @@ pub(crate) fn kind(value: &dyn Val) -> &'static str {
         Kind::Bytes => "bytes",
         Kind::Type => "a type",
         _ if value.downcast_ref::<CelOptional>().is_some() => "an optional",
+        _ if value.downcast_ref::<Captured>().is_some() => "text",
         _ => "an unknown thing",
     }
 }

@@ -148,11 +148,15 @@ impl Interp<'_> {
         }
     }
 
-    /// `float(x)`: what was extracted is a number already where its text is one.
+    /// `float(x)`: what was extracted is a number where it meets one.
     fn conversion(&self, name: &str, judge: &Judge) -> Judge {
         let is_direct = matches!(judge.form, Form::Single(..) | Form::All(_) | Form::Reduced(..) | Form::Count(_));
         if is_direct && name != "str" || judge.cel.kind == Kind::List {
-            return judge.clone();
+            let mut judge = judge.clone();
+            if let Form::Single(..) = judge.form {
+                judge.cel.kind = Kind::Float;
+            }
+            return judge;
         }
         match name {
             "str" => Judge::plain(judge.cel.as_text()),

@@ -130,6 +130,7 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
         "perf['ranks'] == num_tasks && partition.extras.cores / 3 > 42.5",
         "perf['err[err]'] > 2e-7",
         "max(extractall(r'err = ([0-9.e-]+)')) < 1e-8",
+        "count('^err') == 2 && extractsingle('ranks (.)') == '3'",
         "perf['gone'] > 1",
         "extractall(r'err = ([0-9.e-]+)')[7] > 0",
         "perf['ranks']",
@@ -144,7 +145,8 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
     pass
     pass
     pass
-    fail{sanity}: `max(extractall(r'err = ([0-9.e-]+)')) < 1e-8` is false
+    fail{sanity}: `max(extractall(r'err = ([0-9.e-]+)')) < 1e-8` is false: 3e-7 < 1e-8
+    fail{sanity}: `count('^err') == 2 && extractsingle('ranks (.)') == '3'` is false: "4" == "3" in `extractsingle('ranks (.)') == '3'`
     fail{sanity}: `perf['gone'] > 1`: there is no key `gone` here
     fail{sanity}: `extractall(r'err = ([0-9.e-]+)')[7] > 0`: the list has no element 7
     fail{sanity}: `perf['ranks']`: the result is a double, not true or false

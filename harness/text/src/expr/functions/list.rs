@@ -1,12 +1,12 @@
 //! Functions over lists and maps.
 
-use super::{Args, Result, elements, fail};
+use super::{Args, Result, elements, fail, operators::chosen_by};
 use crate::expr::{
     found::Found,
     value::{self, Number},
 };
 use cel::common::{
-    types::{CelInt, CelList, CelMap, CelString},
+    types::{CelInt, CelList, CelMap},
     value::{CowVal, Val},
 };
 use std::{cmp::Ordering, collections::HashSet};
@@ -19,8 +19,8 @@ pub(super) fn len<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
         list.inner().len()
     } else if let Some(map) = value.downcast_ref::<CelMap>() {
         map.inner().len()
-    } else if let Some(text) = value.downcast_ref::<CelString>() {
-        text.inner().chars().count()
+    } else if let Some(text) = value::text_of(value) {
+        text.chars().count()
     } else {
         return Err(fail("len", format!("needs a list, a map or text, this is {}", value::kind(value))));
     };
@@ -29,6 +29,11 @@ pub(super) fn len<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
 
 pub(super) fn sorted<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     let mut items = elements("sorted", args[0].as_ref())?;
+    if let Some(numbers) = items.iter().map(|item| Number::met(item.as_ref())).collect::<Option<Vec<_>>>() {
+        let mut numbered: Vec<_> = numbers.into_iter().zip(items).collect();
+        numbered.sort_by(|(one, _), (other, _)| order(*one, *other));
+        return Ok(CowVal::owned(CelList::from(numbered.into_iter().map(|(_, item)| item).collect::<Vec<_>>())));
+    }
     // A comparison that has no answer must not stop the sort half-way: it is remembered and the list thrown away.
     let mut problem = None;
     items.sort_by(|one, other| {
@@ -43,14 +48,19 @@ pub(super) fn sorted<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     }
 }
 
-fn compare(one: &dyn Val, other: &dyn Val) -> Result<Ordering> {
-    match (Number::of(one), Number::of(other)) {
-        (Some(Number::Int(one)), Some(Number::Int(other))) => return Ok(one.cmp(&other)),
-        (Some(one), Some(other)) => return Ok(one.as_f64().total_cmp(&other.as_f64())),
-        _ => {}
+fn order(one: Number, other: Number) -> Ordering {
+    match (one, other) {
+        (Number::Int(one), Number::Int(other)) => one.cmp(&other),
+        (one, other) => one.as_f64().total_cmp(&other.as_f64()),
     }
-    match (one.downcast_ref::<CelString>(), other.downcast_ref::<CelString>()) {
-        (Some(one), Some(other)) => Ok(one.inner().cmp(other.inner())),
+}
+
+fn compare(one: &dyn Val, other: &dyn Val) -> Result<Ordering> {
+    if let (Some(one), Some(other)) = (Number::of(one), Number::of(other)) {
+        return Ok(order(one, other));
+    }
+    match (value::text_of(one), value::text_of(other)) {
+        (Some(one), Some(other)) => Ok(one.cmp(other)),
         _ => Err(fail("sorted", format!("cannot compare {} with {}", value::kind(one), value::kind(other)))),
     }
 }
@@ -78,6 +88,7 @@ pub(super) fn get<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     let keys = args.split_off(1);
     let mut value = args.swap_remove(0);
     for key in keys {
+        let key = chosen_by(value.as_ref(), key)?;
         let next = match value.as_indexer() {
             Some(indexer) => indexer.get(key.as_ref()).ok().map(CowVal::into_owned),
             None => None,

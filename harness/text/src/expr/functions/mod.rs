@@ -7,12 +7,16 @@
 
 mod list;
 mod number;
+mod operators;
 mod string;
 mod text;
+
+pub(crate) use operators::{CHOSEN, NUMBER, OPERATORS, OPTIONAL, PLUS, TEXT, native, sign};
 
 use super::{
     effort::Meter,
     found::{Found, MAX_TEXT},
+    text::Captured,
     value::{self, MAX_ITEMS, Number},
 };
 use cel::{
@@ -52,6 +56,11 @@ impl Function {
         FUNCTIONS.iter().find(|function| function.name == name)
     }
 
+    /// Whether what it gives is the log's text, or holds it.
+    pub(crate) fn captures(&self) -> bool {
+        matches!(self.name, "findall" | "extractall" | "extractsingle")
+    }
+
     /// Whether the function takes this number of arguments.
     pub(crate) fn takes(&self, arguments: usize) -> bool {
         self.arity.contains(&arguments)
@@ -76,7 +85,7 @@ functions! {
     "findall", 1..=1, TextLazily, text::findall, "findall(pattern)",
         "all matches, each a list of its groups' texts; [0] is the whole match";
     "extractall", 1..=2, TextLazily, text::extractall, "extractall(pattern, tag)",
-        "one group of every match, a number where its text is one; without a tag the group `value`, else the only named, else 1";
+        "one group of every match; without a tag the group `value`, else the only named, else 1";
     "extractsingle", 1..=3, Text, text::extractsingle, "extractsingle(pattern, tag, item)",
         "one group of the first match, or of match number `item` (from 0; -1 is the last)";
     "sections", 1..=1, TextLazily, text::sections, "sections(glob)",
@@ -94,7 +103,7 @@ functions! {
     "range", 1..=3, Arguments, number::range, "range(start, end, step)",
         "the integers from start (0 if not given) to before end";
     "len", 1..=1, Arguments, list::len, "len(list)", "how many elements a list, entries a map or characters a text has";
-    "sorted", 1..=1, Arguments, list::sorted, "sorted(list)", "the elements in order, numbers or texts";
+    "sorted", 1..=1, Arguments, list::sorted, "sorted(list)", "the elements in order: as numbers if all show one, else as texts";
     "unique", 1..=1, Arguments, list::unique, "unique(list)", "each element once, in the order of its first place";
     "get", 3..=MANY, Arguments, list::get, "get(map, key, .., default)",
         "the value at a path of keys, or the default where one is missing";
@@ -169,7 +178,8 @@ pub(crate) fn register(env: &mut Env) -> std::result::Result<(), cel::Declaratio
     env.add_overload(STEP, STEP, vec![DYN_TYPE, DYN_TYPE], step)?;
     env.add_overload(HELD, HELD, vec![DYN_TYPE, DYN_TYPE], held)?;
     env.add_overload(SIZED, SIZED, vec![DYN_TYPE], sized)?;
-    env.add_overload(MATCHES, MATCHES, vec![DYN_TYPE, DYN_TYPE, DYN_TYPE], string::matches)
+    env.add_overload(MATCHES, MATCHES, vec![DYN_TYPE, DYN_TYPE, DYN_TYPE], string::matches)?;
+    operators::register(env)
 }
 
 /// What a function that reads the text says where there is none.
@@ -241,15 +251,17 @@ fn too_long(function: &str) -> ExecutionError {
 /// Argument number `n` as text.
 fn text_at<'b>(function: &str, args: &'b [CowVal<'_, '_>], n: usize) -> Result<&'b str> {
     let arg = args[n].as_ref();
-    let text = arg.downcast_ref::<CelString>().map(CelString::inner);
-    text.ok_or_else(|| fail(function, format!("needs text here, this is {}", value::kind(arg))))
+    value::text_of(arg).ok_or_else(|| fail(function, format!("needs text here, this is {}", value::kind(arg))))
 }
 
 /// Argument number `n` as an integer, `3.0` included.
 fn int_at(function: &str, args: &[CowVal<'_, '_>], n: usize) -> Result<i64> {
     let arg = args[n].as_ref();
-    let int = Number::of(arg).and_then(Number::as_int);
-    int.ok_or_else(|| fail(function, format!("needs an integer here, this is {}", value::kind(arg))))
+    let int = Number::met(arg).and_then(Number::as_int);
+    int.ok_or_else(|| match arg.downcast_ref::<Captured>() {
+        Some(captured) => fail(function, format!("needs an integer here, {} is none", value::quoted(captured.text()))),
+        None => fail(function, format!("needs an integer here, this is {}", value::kind(arg))),
+    })
 }
 
 /// Goes through a list, lazily if it is a lazy one.

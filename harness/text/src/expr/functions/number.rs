@@ -6,15 +6,14 @@ use crate::expr::{
     value::{self, MAX_ITEMS, Number},
 };
 use cel::common::{
-    types::{CelDouble, CelInt, CelList, CelString},
+    types::{CelDouble, CelInt, CelList},
     value::{CowVal, Val},
 };
 
 /// A number, or a text that shows one.
 fn number(function: &str, value: &dyn Val) -> Result<Number> {
-    if let Some(text) = value.downcast_ref::<CelString>() {
-        return Number::parse(text.inner())
-            .ok_or_else(|| fail(function, format!("needs numbers, {:?} is not one", text.inner())));
+    if let Some(text) = value::text_of(value) {
+        return Number::parse(text).ok_or_else(|| fail(function, format!("needs numbers, {} is not one", value::quoted(text))));
     }
     Number::of(value).ok_or_else(|| fail(function, format!("needs numbers, this is {}", value::kind(value))))
 }

@@ -37,8 +37,8 @@ pub(super) fn join<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
 
 /// A scalar as text, as a placeholder would write it.
 fn show(value: &dyn Val) -> Result<String> {
-    if let Some(text) = value.downcast_ref::<CelString>() {
-        return Ok(text.inner().to_owned());
+    if let Some(text) = value::text_of(value) {
+        return Ok(text.to_owned());
     }
     if value.downcast_ref::<CelBool>().is_some() || Number::of(value).is_some() {
         return value::to_json(value).map(|value| value.to_string()).map_err(|_| fail("join", "cannot write NaN or infinities"));
@@ -80,7 +80,7 @@ pub(super) fn matches<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     /// Bytes of the text times bytes of the compiled pattern: about a second.
     const MOST: usize = 6 << 30;
     let wrong = |arg: &dyn Val| fail("", format!("`matches` needs two texts, this is {}", value::kind(arg)));
-    let text = |n: usize| args[n].downcast_ref::<CelString>().map(CelString::inner).ok_or_else(|| wrong(args[n].as_ref()));
+    let text = |n: usize| value::text_of(args[n].as_ref()).ok_or_else(|| wrong(args[n].as_ref()));
     let (text, pattern) = (text(1)?, text(2)?);
     let limit = if meter(&args)?.is_alone() { (MOST / text.len().max(1)).min(LARGEST) } else { LARGEST };
     let regex = RegexBuilder::new(pattern).size_limit(limit).build().map_err(|error| match error {

@@ -5,15 +5,13 @@ use crate::{
     expr::{
         found::{Found, What},
         text::Text,
+        value,
     },
     pattern::{Pattern, PatternError},
 };
 use cel::{
     ExecutionError,
-    common::{
-        types::{CelInt, CelString},
-        value::CowVal,
-    },
+    common::{types::CelInt, value::CowVal},
 };
 
 fn text<'b>(function: &str, args: &'b Args<'_, '_>) -> Result<&'b Text> {
@@ -38,8 +36,8 @@ fn found<'b, 'v>(args: &Args<'_, '_>, function: &str, what: What) -> Result<CowV
 fn group(function: &str, args: &Args<'_, '_>, pattern: &Pattern) -> Result<usize> {
     let tag = match args.get(2) {
         None => None,
-        Some(tag) => match tag.downcast_ref::<CelString>() {
-            Some(name) => Some(name.inner().to_owned()),
+        Some(tag) => match value::text_of(tag.as_ref()) {
+            Some(name) => Some(name.to_owned()),
             None => Some(int_at(function, args, 2)?.to_string()),
         },
     };
@@ -47,7 +45,7 @@ fn group(function: &str, args: &Args<'_, '_>, pattern: &Pattern) -> Result<usize
 }
 
 pub(super) fn count<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
-    if args[1].downcast_ref::<CelString>().is_none() {
+    if value::text_of(args[1].as_ref()).is_none() {
         return list::len(args.split_off(1));
     }
     let what = What::Group(pattern("count", &args)?, 0);

@@ -100,7 +100,7 @@ fn a_mistake_in_the_grammar_is_said_without_the_parsers_noise() {
     a.  ->  error at ``: the expression ends too early
     $x  ->  error at `$`: `$` does not belong here
     'éé' + $b  ->  error at `$`: `$` does not belong here
-    99999999999999999999  ->  error at `99999999999999999999`: `99999999999999999999` is too large for a number
+    99999999999999999999  ->  error at `99999999999999999999`: `99999999999999999999` is too large for a number | beyond 64 bits, quote it: captured text is compared with text as it is
     '\d'  ->  error at `'\d'`: a text contains an unknown escape | write a pattern as r'...': there a backslash is itself
     a[  ->  error at ``: the expression ends too early
     if  ->  error at `if`: `if` is a reserved word | write `condition ? one : other`

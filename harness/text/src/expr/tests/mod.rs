@@ -3,6 +3,7 @@
 use super::*;
 use serde_json::json;
 
+mod captured;
 mod effort;
 mod functions;
 mod judging;
