@@ -463,7 +463,15 @@ fn exact(expr: &mut IdedExpr) {
             call.args[1..].iter_mut().for_each(exact);
         }
         Kind::Call(call) if call.func_name == HELD || is_append(call) => exact(&mut call.args[1]),
-        Kind::Call(call) if call.func_name == ITEMS => exact(&mut call.args[0]),
+        Kind::Call(call) if [ITEMS, CHOSEN, operators::INDEX].contains(&&*call.func_name) => exact(&mut call.args[0]),
+        Kind::Select(select) if !select.test => exact(&mut select.operand),
+        Kind::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    exact(&mut entry.value);
+                }
+            }
+        }
         Kind::Comprehension(c) => {
             exact(&mut c.iter_range);
             [&mut c.accu_init, &mut c.loop_cond, &mut c.result].into_iter().for_each(doubles);

@@ -46,7 +46,7 @@ fn a_captured_text_meets_a_number_as_a_number() {
             <long> == huge ;; <long> == 18446744073709551615 ;; <vast> == '99999999999999999999' ;; <vast> > huge"),
         ("false", "<seed> == 9007199254740992 ;; <seed> in [9007199254740992, 1] ;; <seed> in seeds ;; <seed> in seeds.filter(s, s > 1)
             [9007199254740992].exists(s, s == <seed>) ;; int(<seed>) == 9007199254740992 ;; max([<seed>]) == 9007199254740992
-            [<seed>] == [9007199254740992] ;; (yes ? 9007199254740992 : 0) == <seed> ;; {'a': 9007199254740992}.a == <seed>
+            [<seed>] == [9007199254740992] ;; (yes ? 9007199254740992 : 0) == <seed> ;; {'a': 9007199254740992}.a == <seed> ;; [9007199254740992][0] == <seed>
             <long> == 18446744073709551614 ;; <long> < 18446744073709551615u"),
         ("\"99999999999999999999\" has more than 64 bits | quote it: text in quotes is compared as it is", "<vast> == huge ;; 5 != <vast> ;; <vast> in [1]"),
         ("`99999999999999999999` is too large for a number | beyond 64 bits, quote it: captured text is compared with text as it is", "<num> == 99999999999999999999"),
