@@ -140,7 +140,7 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
         rules.sanity = vec![item(Claim::Assert { expression: expression.into() })];
         sentences.push(say(&judge_text(&rules, log)));
     }
-    insta::assert_snapshot!(sentences.join("\n"), @"
+    insta::assert_snapshot!(sentences.join("\n"), @r#"
     pass
     pass
     pass
@@ -152,5 +152,5 @@ fn an_assert_sees_the_text_the_facts_and_the_figures() {
     fail{sanity}: `perf['ranks']`: the result is a double, not true or false
     fail{sanity}: `nope == 1`: there is no `nope` here
     fail{sanity}: `1 +`: the expression ends too early
-    ");
+    "#);
 }
