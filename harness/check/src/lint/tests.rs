@@ -69,7 +69,7 @@ fn what_is_probably_not_meant_is_found_with_its_place_and_what_to_do() {
         "sanity: []\nperf_variables: { a: { pattern: 'a=(\\d+.\\d+)' }, b: { pattern: 'b=(\\d+\\.\\d+).\\d' } }",
         "sanity: [{ found: '(?s)x(.*)y' }]",
         "sanity: [{ not_found: 'FAILED\\r$' }, { found: 'a\\r?\\n' }]\noutputs: { dir: 'DIR=(.+)\\r\\n' }",
-        "sanity: [{ assert: \"extractsingle('v=(.*)') < '3.9' && extractsingle('a=([0-9.]+)') == extractsingle('b=(\\\\d+[.]\\\\d+)')\" }]",
+        "sanity: [{ assert: \"extractsingle('v=(.*)') < '3.9' && extractsingle('a=([0-9.]+)') == extractsingle('b=([0-9.]+)')\" }]",
         "sanity: [{ assert: \"extractsingle('v=(.*)') == '3.9' && extractsingle('a=(.*)') == extractsingle('b=(.*)') && extractsingle('a=(.)') + 'x' < 'a'\" }]",
         "sanity: []",
         "sanity: [{ exit: any }]",
