@@ -66,8 +66,7 @@ static TEXT_TYPE: Type = Type::new_unspecified_type("stdout");
 
 impl_val!(Text, TEXT_TYPE);
 
-/// What a pattern captured: the log's text, which is a number where it meets one. Short ones, which most are, need no memory of their
-/// own.
+/// What a pattern captured: the log's text, which is a number where it meets one. Most are short, and allocate nothing.
 #[derive(Clone)]
 pub(crate) enum Captured {
     Short(u8, [u8; SHORT]),

@@ -169,8 +169,8 @@ pub(crate) fn text_call(expr: &IdedExpr) -> Option<(&'static str, &IdedExpr)> {
     parts(expr).into_iter().find_map(text_call)
 }
 
-/// The first letter of a name in the place of an integer that only fits without a sign: CEL's parser takes none. No user writes
-/// names that are followed by nothing but digits in that number.
+/// Takes the place of the first digit of an integer between 2^63 and 2^64, which CEL's parser refuses: it reads a name, and the
+/// text, which has a digit there, tells it from a name that was written.
 pub(crate) const LONG: char = '_';
 
 /// The place of an integer between 2^63 and 2^64 that the parser has refused.

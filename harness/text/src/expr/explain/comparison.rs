@@ -1,7 +1,10 @@
 //! Why an expression is false: the first comparison that made it so.
 
 use super::{CelValue, Context, IdedExpr, Kind, SourceInfo, elements, operators, tree, value};
-use crate::expr::functions;
+use crate::{
+    expr::functions,
+    secret::{MASK, masked},
+};
 use cel::common::types::CelBool;
 use std::ops::Range;
 
@@ -59,9 +62,6 @@ fn compared(
     let shown = |side: &IdedExpr| Some(value::shown(CelValue::resolve_val(side, context).ok()?.as_ref()));
     let (one, other) = (shown(sides.first()?)?, shown(sides.get(1)?)?);
     // What a pattern captures behind the name of a secret no longer looks like one.
-    let values = match crate::secret::masked(text) == text {
-        true => format!("{one} {sign} {other}"),
-        false => format!("{} {sign} {}", crate::secret::MASK, crate::secret::MASK),
-    };
+    let values = if masked(text) == text { format!("{one} {sign} {other}") } else { format!("{MASK} {sign} {MASK}") };
     Some(Unequal { values, at: tree::range(whole, text, places) })
 }

@@ -57,8 +57,8 @@ pub(crate) fn native(cels: &str) -> Option<&'static str> {
 
 /// How people write a comparison, CEL's or ours.
 pub(crate) fn sign(function: &str) -> Option<&'static str> {
-    let comparisons = OPERATORS.iter().filter(|operator| operator.ours != PLUS);
-    comparisons.into_iter().find(|operator| [operator.cels, operator.ours].contains(&function)).map(|operator| operator.sign)
+    let mut comparisons = OPERATORS.iter().filter(|operator| operator.ours != PLUS);
+    comparisons.find(|operator| [operator.cels, operator.ours].contains(&function)).map(|operator| operator.sign)
 }
 
 pub(super) fn register(env: &mut Env) -> std::result::Result<(), cel::DeclarationError> {
