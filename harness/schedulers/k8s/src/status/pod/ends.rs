@@ -122,8 +122,8 @@ pub(crate) fn has_run(pod: &Pod) -> bool {
         let ended = state.terminated.as_ref().map(|end| end.reason.as_deref().unwrap_or_default());
         state.running.is_some() || ended.is_some_and(|reason| !NOT_STARTED.contains(&reason))
     };
-    let states = all.into_iter().flatten().flatten().flat_map(|status| [&status.state, &status.last_state]);
-    states.flatten().any(is_or_was)
+    let mut lives = all.into_iter().flatten().flatten().flat_map(|container| [&container.state, &container.last_state]).flatten();
+    lives.any(is_or_was)
 }
 
 pub(in crate::status) fn terminated(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
