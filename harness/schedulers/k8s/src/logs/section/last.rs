@@ -84,17 +84,13 @@ impl Section {
                     let whole = self.read_to_the_end(stream).await?;
                     // A last line without a newline may be a text as well.
                     let notes = self.reader.clone().notes_at_the_end();
-                    if whole && notes.is_empty() && self.reader.caught_up() {
-                        return self.complete(now == Now::Previous).await;
-                    }
-                    if whole && tries.answered + 1 >= INCOMPLETE_READS {
-                        if let Some(eof) = at_eof.take_if(|eof| self.is_end(eof, date)) {
+                    let is_enough = whole && tries.answered + 1 >= INCOMPLETE_READS;
+                    let end = at_eof.take_if(|eof| is_enough && self.is_end(eof, date));
+                    if end.is_some() || notes.is_empty() && (is_enough || whole && self.reader.caught_up()) {
+                        if let Some(eof) = end {
                             self.reader = eof.reader;
-                            return self.complete(now == Now::Previous).await;
                         }
-                        if notes.is_empty() {
-                            return self.complete(now == Now::Previous).await;
-                        }
+                        return self.complete(now == Now::Previous).await;
                     }
                     (said(&notes), whole || self.reader.received > received)
                 }

@@ -54,12 +54,7 @@ impl Section {
         let (mut answered, mut since) = (None, Clock::now());
         while leave_at.is_none_or(|at| Clock::now() < at) {
             is_looking &= !self.beginning.judged;
-            let quiet = match answered {
-                _ if is_over => lag,
-                None => UNANSWERED,
-                Some(_) if self.reader.received < ROTATION_IS_POSSIBLE => shared.pace.longest_silence,
-                Some(_) => silence,
-            };
+            let quiet = if is_over { lag } else { self.quiet(answered.is_some(), silence) };
             let piece = tokio::select! {
                 biased;
                 piece = timeout(quiet, pieces.next()) => piece,
@@ -94,6 +89,15 @@ impl Section {
             }
         }
         Ok(StreamEnd::Silent)
+    }
+
+    /// How long a stream may be silent.
+    fn quiet(&self, is_answered: bool, silence: Duration) -> Duration {
+        match is_answered {
+            false => UNANSWERED,
+            true if self.reader.received < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
+            true => silence,
+        }
     }
 
     /// An end after a text of the node, or of something before it, is not the end of the log.
