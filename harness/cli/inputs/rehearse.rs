@@ -6,7 +6,10 @@
 use crate::inputs::files;
 use anyhow::{Context, bail};
 use muster_check::selection::adjust::Rehearsal;
-use muster_core::job::descriptor::{CheckScenario, Rehearses, Schedulers};
+use muster_core::job::{
+    descriptor::{CheckScenario, Rehearses, Schedulers},
+    stdout,
+};
 use muster_text::{
     Value,
     diagnostic::{self, Sources},
@@ -63,12 +66,6 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// `NAME#2` or `NAME#2/CONTAINER`.
-fn is_superseded(title: &str) -> bool {
-    let pod = title.split_once('/').map_or(title, |(pod, _)| pod);
-    pod.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
-}
-
 /// A log as one section, or the sections that `-------NAME-------` divides a stdout of Muster's into.
 fn sections(text: &str) -> Vec<Value> {
     let name =
@@ -89,8 +86,7 @@ fn sections(text: &str) -> Vec<Value> {
             (None, None) => {}
         }
     }
-    // What a pod wrote that another replaced under its name is not judged.
-    sections.retain(|(title, _)| !is_superseded(title));
+    sections.retain(|(title, _)| !stdout::is_not_judged(title));
     if sections.is_empty() {
         sections.push(("rehearsal".to_owned(), text.to_owned()));
     }
@@ -108,7 +104,8 @@ mod tests {
             sections(text),
             [json!({ "section": "pod-0", "text": "hello\n\nagain\n" }), json!({ "section": "pod-1", "text": "world\n" })]
         );
-        let replaced = "kqzvwxyz\n\n-------pod-0-------\nhello\n\n-------pod-0#2-------\nearlier\n";
+        let replaced =
+            "kqzvwxyz\n\n-------pod-0-------\nhello\n\n-------pod-0#2-------\nearlier\n\n-------pod-9#not-judged-------\nfirst\n";
         assert_eq!(sections(replaced), [json!({ "section": "pod-0", "text": "hello\n" })]);
         assert_eq!(sections("a\n-------\nb"), [json!({ "section": "rehearsal", "text": "a\n-------\nb" })]);
     }

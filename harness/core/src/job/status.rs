@@ -53,7 +53,7 @@ pub struct Ending {
     /// Its pods that had started, where it has pods: they alone say which sections are judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pods: Vec<JobPod>,
-    /// The exits of pods that others replaced under the same name.
+    /// The exits of pods that are not judged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub superseded: Vec<SectionExit>,
     /// Set when the site ended it.
@@ -77,7 +77,7 @@ pub struct JobPod {
     pub name: String,
     /// Number of later pods with the same name.
     pub later: u32,
-    /// Its log is judged; else another that had its name is judged in its place.
+    /// Its log is judged. Else another was in its place, or the end came without it.
     pub judged: bool,
 }
 

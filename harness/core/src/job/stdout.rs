@@ -10,7 +10,8 @@
 //! a match never spans two and never sees these framing lines.
 //!
 //! Of pods that had one name after the other mostly the last alone is judged: the end of the job says which (`settle`). The one before it
-//! follows all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them.
+//! follows all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them. Nor does anything see other pods that
+//! the end does not count (of an earlier restart, a failed attempt): `NAME#not-judged`.
 //!
 //! After the logs come the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
@@ -48,9 +49,18 @@ pub struct SectionOrigin {
     /// How many others had its name after it: its title says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: u32,
-    /// Another had its name after it, and is judged in its place.
+    /// It is not judged: another had its name after it, or the end of the job does not count it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
+}
+
+/// What a title has after the name of a pod that is not judged.
+const NOT_JUDGED: &str = "#not-judged";
+
+/// Whether nothing sees the section with this title. Names of pods have no `#`.
+pub fn is_not_judged(title: &str) -> bool {
+    let pod = title.split_once('/').map_or(title, |(pod, _)| pod);
+    pod.ends_with(NOT_JUDGED) || pod.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
 impl SectionOrigin {
@@ -58,11 +68,13 @@ impl SectionOrigin {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// `NAME`, or `NAME/CONTAINER`; `NAME#2` if another had the name after it.
+    /// `NAME`, or `NAME/CONTAINER`; `NAME#2` if another had the name after it, `NAME#not-judged` if it is not judged for another reason.
     pub fn title(&self) -> String {
         let mut title = self.name.clone();
         if self.later > 0 {
             title = format!("{title}#{}", u64::from(self.later) + 1);
+        } else if self.superseded {
+            title.push_str(NOT_JUDGED);
         }
         self.container.as_ref().map_or_else(|| title.clone(), |container| format!("{title}/{container}"))
     }
@@ -84,17 +96,22 @@ impl SectionOrigin {
 }
 
 /// Says of each section whether it is judged and how many others had its name after it, as the end of the job says it of its pods.
-/// Those that are no part of the job are `false`: another pod took the name of one that was.
+/// Those that are no part of the job are `false`: another pod took the name of one that was. Where the end counts any pods, one that it
+/// does not know is not judged: it was deleted before this process followed the job.
 pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> {
     number_pods(origins);
     let by_uid: BTreeMap<&str, &JobPod> = pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
     let names: BTreeSet<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
+    let counts_any = pods.iter().any(|pod| pod.judged);
     let settled = origins.iter_mut().map(|origin| match origin.uid.as_deref().and_then(|uid| by_uid.get(uid)) {
         Some(pod) => {
             (origin.later, origin.superseded) = (pod.later, !pod.judged);
             true
         }
-        None => !names.contains(origin.name.as_str()),
+        None => {
+            origin.superseded |= counts_any;
+            !names.contains(origin.name.as_str())
+        }
     });
     settled.collect()
 }
@@ -250,7 +267,7 @@ impl Stdout {
         &self.sections
     }
 
-    /// The sections of pods that others replaced under the same name. They stand after those that are judged.
+    /// The sections of pods that are not judged. They stand after those that are.
     pub fn superseded(&self) -> &[Section] {
         &self.superseded
     }
@@ -421,7 +438,7 @@ mod tests {
             (&[("1", 1, false), ("2", 0, true)], &["1", "3"], &[], &["a#2 1"]),
             (&[("1", 1, true), ("2", 0, true)], &["2", "1"], &["a#2 1", "a 2"], &[]),
             (&[("2", 0, true), ("1", 1, false)], &["2", "1"], &["a 2"], &["a#2 1"]),
-            (&[("1", 0, false)], &["1"], &[], &["a 1"]),
+            (&[("1", 0, false)], &["1"], &[], &["a#not-judged 1"]),
         ];
         for (pods, there, judged, superseded) in rows {
             let pod = |(uid, later, judged): &(&str, u32, bool)| JobPod {
@@ -440,10 +457,32 @@ mod tests {
             assert_eq!(stdout.sections().iter().map(title).collect::<Vec<_>>(), judged, "{pods:?}");
             assert_eq!(stdout.superseded().iter().map(title).collect::<Vec<_>>(), superseded, "{pods:?}");
         }
-        let mut late = [life("b", "9", 0, 1)];
-        let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged: true };
-        assert_eq!(settled(&mut late, &[pod]), [true], "it was seen late, and no other pod has its name");
-        assert!(!late[0].origin.superseded);
+        // Deleted before the process that sees the end took the job over: kept, and judged only if the end counts no other.
+        for judged in [true, false] {
+            let mut unknown = [life("b", "9", 0, 1)];
+            let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged };
+            assert_eq!(settled(&mut unknown, &[pod]), [true]);
+            assert_eq!(unknown[0].origin.superseded, judged);
+        }
+    }
+
+    #[test]
+    fn a_title_says_that_its_section_is_not_judged() {
+        let origin = |later, superseded, container: Option<&str>| SectionOrigin {
+            later,
+            superseded,
+            container: container.map(str::to_owned),
+            ..SectionOrigin::new("p-1")
+        };
+        let rows = [
+            (origin(0, false, None), "p-1", false),
+            (origin(1, true, Some("main")), "p-1#2/main", true),
+            (origin(0, true, None), "p-1#not-judged", true),
+            (origin(0, true, Some("main")), "p-1#not-judged/main", true),
+        ];
+        for (origin, title, expected) in rows {
+            assert_eq!((origin.title().as_str(), is_not_judged(title)), (title, expected));
+        }
     }
 
     #[test]

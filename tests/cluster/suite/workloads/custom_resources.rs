@@ -20,6 +20,26 @@ pub(crate) fn a_jobset_ends_by_its_own_conditions() {
     assert_eq!(sandbox.left(), [""; 0]);
 }
 
+/// The first life prints another rate than the second, and it alone converges.
+pub(crate) fn of_a_jobset_that_was_restarted_only_the_last_life_is_judged() {
+    let sandbox = Sandbox::new();
+    let shared = sandbox.path("shared");
+    std::fs::create_dir(&shared).expect("a folder");
+    let line = "[ -e /shared/tried ] || { touch /shared/tried; echo converged; echo rate 100; exit 1; }; echo rate 50";
+    let volume = format!("volumes: [{{ name: shared, hostPath: {{ path: {} }} }}]", shared.display());
+    let manifest = jobset(1, line)
+        .replace("spec:\n  replicatedJobs", "spec:\n  failurePolicy: { maxRestarts: 1 }\n  replicatedJobs")
+        .replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
+        .replace("restartPolicy: Never", &format!("restartPolicy: Never\n              nodeName: n1\n              {volume}"));
+    let more = "sanity: [{ found: rate, count: 1 }, { not_found: converged }]\n\
+                perf_variables: { rate: { pattern: 'rate (?<value>\\d+)', unit: x } }";
+    let ended = sandbox.check(&check(&manifest, more)).expect(0);
+    let figures: Vec<_> =
+        ended.case()["measurements"].as_array().into_iter().flatten().map(|one| one["value"].as_f64()).collect();
+    assert_eq!(figures, [Some(50.0)], "{}", ended.case());
+    assert!(sandbox.stdout(&ended).ends_with("#not-judged-------\nconverged\nrate 100\n"), "{}", sandbox.stdout(&ended));
+}
+
 /// A kind and the operator that makes something of its objects, a script of the shell.
 pub(crate) struct Custom {
     /// Of the definition.

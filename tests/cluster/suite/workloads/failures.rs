@@ -145,6 +145,20 @@ pub(crate) fn a_pod_that_somebody_deletes_is_disrupted() {
     assert_eq!(ended.outcome(), "disrupted deleted", "{}", ended.cause());
 }
 
+/// It has every label of a pod of the Job, and no owner.
+pub(crate) fn a_pod_that_only_looks_like_one_of_the_job_is_ignored() {
+    let sandbox = Sandbox::new();
+    let more = "sanity: [{ found: hello, count: 1 }, { not_found: stranger }]";
+    let ended = meanwhile(&sandbox, &check(&job("completions: 1", "sleep 8; echo hello"), more), |own| {
+        let labels = sandbox.kubectl(&["get", "pod", own, "-o", "jsonpath={.metadata.labels}"]);
+        sandbox.create(&pod("echo stranger").replace("name: hello }", &format!("name: stranger, labels: {labels} }}")));
+    });
+    let ended = ended.expect(0);
+    let warnings = ended.case()["warnings"].to_string();
+    assert!(warnings.contains("another owner was ignored: stranger"), "{warnings}");
+    assert!(!sandbox.stdout(&ended).contains("stranger"), "{}", sandbox.stdout(&ended));
+}
+
 pub(crate) fn an_evicted_pod_is_disrupted() {
     let sandbox = Sandbox::new();
     let ended = meanwhile(&sandbox, &check(&pod("echo hello; sleep 60"), ""), |pod| {

@@ -82,10 +82,15 @@ pub(crate) fn a_job_that_passes_after_a_retry_says_so() {
     let manifest = job("backoffLimit: 2", line)
         .replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
         .replace("restartPolicy: Never", &format!("restartPolicy: Never\n      {volumes}"));
-    let ended = sandbox.check(&check(&manifest, "")).expect(0);
+    // Its log is kept, and nothing sees it: not to be found there is what a check may ask.
+    let ended = sandbox.check(&check(&manifest, "sanity: [{ found: hello }, { not_found: first attempt }]")).expect(0);
     let warnings = ended.case()["warnings"].to_string();
     assert!(warnings.contains("failed attempt") && warnings.contains(" on n"), "{warnings}");
-    assert!(sandbox.stdout(&ended).contains("first attempt"));
+    let stdout = sandbox.stdout(&ended);
+    assert!(stdout.ends_with("#not-judged-------\nfirst attempt\n"), "{stdout}");
+    std::fs::remove_file(shared.join("tried")).expect("a file");
+    let ended = sandbox.check(&check(&manifest, "sanity: [{ found: first attempt }]")).expect(1);
+    assert_eq!(ended.outcome(), "fail sanity", "{}", ended.cause());
 }
 
 pub(crate) fn every_container_has_its_section_init_containers_too() {

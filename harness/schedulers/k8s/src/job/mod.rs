@@ -1,5 +1,6 @@
 //! A job as it is stored (`Handle`) and as it was last seen (`Observed`), and what both say of its pods.
 
+pub(crate) mod counted;
 mod handle;
 mod observed;
 pub(crate) mod replaced_pods;

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use muster_core::job::scheduler::JobStatus;
 use muster_text::{Value, time::Timestamp};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     ops::Deref,
     sync::{Arc, LazyLock},
@@ -23,6 +23,8 @@ pub(crate) struct Observed {
     pub workload: Seen,
     /// Every pod that was ever seen, oldest first, without `managedFields`.
     pub pods: Vec<SeenPod>,
+    /// Names of pods that carry the labels of its own and belong to something else.
+    pub foreign: BTreeSet<String>,
     /// It was stopped, but no node of what still runs answers: its logs are not waited for.
     pub unreachable: bool,
     /// Uids of pods that no node could ever take, and since when the scheduler says so, by this machine's clock.

@@ -1,13 +1,18 @@
-//! Pods that an operator or a StatefulSet replaces by another pod of the same name.
+//! Pods that others have replaced: under the same name, or with all of the workload.
 //!
 //! A pod is superseded once a later one of its name has started a container: from then on only the later one is judged
-//! (`JudgedPods::Last`). Only this file decides so: `status` uses it for exits and rules, and `Ending::pods` carries it to the stdout.
+//! (`JudgedPods::Last`). It is of an earlier life once a pod has started under a later value of the kind's label (`pods.life`), or
+//! under a controller that was created again with the name of its own. Only this file decides so: `status` uses it for exits and
+//! rules, `counted` for what the end counts, and `Ending::pods` carries it to the stdout.
 
 use crate::{
-    job::{Handle, SeenPod, sections},
+    job::{Handle, SeenPod, counted::Counts, sections},
     kind::{JudgedPods, WorkloadRules},
 };
-use k8s_openapi::api::core::v1::ContainerState;
+use k8s_openapi::{
+    api::core::v1::{ContainerState, Pod},
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
 use muster_core::job::scheduler::JobPod;
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,27 +29,69 @@ pub(crate) fn later(pods: &[SeenPod], handle: &Handle) -> Vec<u32> {
     later
 }
 
+/// For each pod, oldest first as they come: whether no other has replaced it.
+pub(crate) fn are_of_last_life(pods: &[SeenPod], handle: &Handle) -> Vec<bool> {
+    let label = handle.rules.pods.life.as_deref();
+    let by_label = |pod: &'_ Pod| Some((String::new(), pod.metadata.labels.as_ref()?.get(label?)?.clone()));
+    let by_owner = |pod: &'_ Pod| controller(pod).map(|owner| (format!("{} {}", owner.kind, owner.name), owner.uid.clone()));
+    let (earlier, ownerless) = (earlier_lives(pods, handle, by_label), earlier_lives(pods, handle, by_owner));
+    let lives = earlier.into_iter().zip(ownerless).zip(later(pods, handle));
+    lives.map(|((earlier, ownerless), later)| !earlier && !ownerless && counts(later, &handle.rules)).collect()
+}
+
+/// Whether a pod has started under a later life of what each pod belongs to. Lives that are numbers come in their order, others
+/// in that of their first pods.
+fn earlier_lives(pods: &[SeenPod], handle: &Handle, of: impl Fn(&Pod) -> Option<(String, String)>) -> Vec<bool> {
+    let mut first: HashMap<(String, String), usize> = HashMap::new();
+    let mut lives = Vec::with_capacity(pods.len());
+    let mut last: HashMap<String, (Option<u64>, usize)> = HashMap::new();
+    for (at, seen) in pods.iter().enumerate() {
+        let life = of(&seen.pod).map(|life| {
+            let order = (life.1.parse::<u64>().ok(), *first.entry(life.clone()).or_insert(at));
+            (life.0, order)
+        });
+        if let Some((whole, order)) = life.as_ref().filter(|_| has_started(seen, handle)) {
+            let newest = last.entry(whole.clone()).or_insert(*order);
+            *newest = (*newest).max(*order);
+        }
+        lives.push(life);
+    }
+    let is_earlier = |(whole, order): (String, (Option<u64>, usize))| last.get(&whole).is_some_and(|newest| order < *newest);
+    lives.into_iter().map(|life| life.is_some_and(is_earlier)).collect()
+}
+
+/// What manages a pod: one of its owners at most is marked as its controller.
+pub(crate) fn controller(pod: &Pod) -> Option<&OwnerReference> {
+    controller_of(pod.metadata.owner_references.as_deref().unwrap_or_default())
+}
+
+/// The same of the owners of any object.
+pub(crate) fn controller_of(owners: &[OwnerReference]) -> Option<&OwnerReference> {
+    owners.iter().find(|owner| owner.controller == Some(true)).or_else(|| owners.first())
+}
+
 /// Whether a pod after which so many of its name have started is judged.
-pub(crate) fn counts(later: u32, rules: &WorkloadRules) -> bool {
+fn counts(later: u32, rules: &WorkloadRules) -> bool {
     later == 0 || rules.judged_pods == JudgedPods::All
 }
 
 /// The pods of a job that has ended, as far as they have started: what has not has no section.
-pub(crate) fn at_the_end(pods: &[SeenPod], handle: &Handle) -> Vec<JobPod> {
-    let started = pods.iter().zip(later(pods, handle)).filter(|(seen, _)| has_started(seen, handle));
-    started.filter_map(|(seen, later)| job_pod(seen, later, counts(later, &handle.rules))).collect()
+pub(crate) fn at_the_end(pods: &[SeenPod], handle: &Handle, counts: &[Counts]) -> Vec<JobPod> {
+    let all = pods.iter().zip(later(pods, handle)).zip(counts);
+    let started = all.filter(|((seen, _), _)| has_started(seen, handle));
+    started.filter_map(|((seen, later), counts)| job_pod(seen, later, *counts != Counts::Not)).collect()
 }
 
 /// As `at_the_end`, where the workload is this pod: whatever else had its name is superseded.
 pub(crate) fn of_one_pod(pods: &[SeenPod], own: &SeenPod, handle: &Handle) -> Vec<JobPod> {
-    let others = at_the_end(pods, handle).into_iter().filter(|pod| own.pod.metadata.uid.as_ref() != Some(&pod.uid));
-    let others = others.map(|pod| JobPod { judged: false, ..pod });
+    let none = vec![Counts::Not; pods.len()];
+    let others = at_the_end(pods, handle, &none).into_iter().filter(|pod| own.pod.metadata.uid.as_ref() != Some(&pod.uid));
     let own = has_started(own, handle).then(|| job_pod(own, 0, true)).flatten();
     others.chain(own).collect()
 }
 
 /// Whether any container that has a section has run.
-fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
+pub(crate) fn has_started(seen: &SeenPod, handle: &Handle) -> bool {
     let Some(status) = &seen.pod.status else { return false };
     let statuses = || status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
     let ran = |state: &Option<ContainerState>| {
@@ -108,10 +155,24 @@ mod tests {
         let mut all = Handle::default();
         all.rules.judged_pods = JudgedPods::All;
         let pods = [life("1", "terminated"), life("2", "running"), life("3", "waiting")];
-        assert_eq!(shown(at_the_end(&pods, &last)), ["1#1 false", "2#0 true"]);
-        assert_eq!(shown(at_the_end(&pods, &all)), ["1#1 true", "2#0 true"]);
+        assert_eq!(are_of_last_life(&pods, &last), [false, true, true]);
+        assert_eq!(are_of_last_life(&pods, &all), [true; 3]);
+        let counts = [Counts::Not, Counts::LogOnly, Counts::Fully];
+        assert_eq!(shown(at_the_end(&pods, &last, &counts)), ["1#1 false", "2#0 true"]);
         assert_eq!(shown(of_one_pod(&pods, &pods[1], &last)), ["1#1 false", "2#0 true"]);
         assert_eq!(shown(of_one_pod(&pods, &pods[2], &last)), ["1#1 false", "2#0 false"], "it ended without a log");
+    }
+
+    #[test]
+    fn the_controller_is_taken_before_other_owners() {
+        let owner = |kind: &str, controller: bool| OwnerReference {
+            kind: kind.into(),
+            controller: Some(controller),
+            ..OwnerReference::default()
+        };
+        let owners = [owner("Other", false), owner("Job", true)];
+        assert_eq!(controller_of(&owners).map(|owner| owner.kind.as_str()), Some("Job"));
+        assert_eq!(controller_of(&[]), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use crate::{
     api::{DEFAULT_CONTAINER_ANNOTATION, clock, selector},
     job::Handle,
-    kind::WorkloadRules,
+    kind::{Role, WorkloadRules},
 };
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::job::stdout::SectionOrigin;
@@ -83,11 +83,26 @@ fn role(labels: &BTreeMap<String, String>, rules: &WorkloadRules) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)
 }
 
+/// The role of a pod, if it has one.
+pub(crate) fn role_of<'r>(pod: &Pod, rules: &'r WorkloadRules) -> Option<&'r Role> {
+    let empty = BTreeMap::new();
+    rules.roles.get(usize::try_from(role(pod.metadata.labels.as_ref().unwrap_or(&empty), rules)).ok()?)
+}
+
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+/// Which completion of its Job a pod is for.
+pub(crate) fn completion_index(pod: &Pod) -> Option<&str> {
+    let metadata = &pod.metadata;
+    let maps = [&metadata.labels, &metadata.annotations];
+    maps.into_iter().flatten().find_map(|map| map.get(COMPLETION_INDEX)).map(String::as_str)
+}
+
 /// What the controllers number their pods with. A group's index comes before the index within the group.
 fn index(pod: &Pod, labels: &BTreeMap<String, String>) -> u32 {
     const GROUP: [&str; 2] = ["jobset.sigs.k8s.io/job-global-index", "leaderworkerset.sigs.k8s.io/group-index"];
     const MEMBER: [&str; 5] = [
-        "batch.kubernetes.io/job-completion-index",
+        COMPLETION_INDEX,
         "leaderworkerset.sigs.k8s.io/worker-index",
         "apps.kubernetes.io/pod-index",
         "training.kubeflow.org/replica-index",
@@ -105,7 +120,6 @@ fn index(pod: &Pod, labels: &BTreeMap<String, String>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Role;
     use crate::status::testing::{handle, pod};
 
     fn names(pod: &Pod, handle: &Handle, keep: impl Fn(&ContainerLog) -> bool) -> Vec<String> {
@@ -160,8 +174,8 @@ spec:
     fn pods_are_ordered_by_role_and_by_the_index_of_their_controller() {
         let mut handle = handle("MPIJob");
         handle.rules.roles = vec![
-            Role { name: "launcher".into(), selector: Some("role=launcher".into()) },
-            Role { name: "worker".into(), selector: Some("role=worker".into()) },
+            Role { name: "launcher".into(), selector: Some("role=launcher".into()), ends: true },
+            Role { name: "worker".into(), selector: Some("role=worker".into()), ends: true },
         ];
         let rows = [
             ("{role: worker, training.kubeflow.org/replica-index: '12'}", (1, 12)),

@@ -280,10 +280,30 @@ mod tests {
             (json!([pod("0", restarted(137))]), Some(false)),
             (json!([pod("0", ended(0)), pod("0", ended(3))]), Some(false)),
         ];
+        let set = |spec: Value, pods: &Value| {
+            state("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", json!({ "spec": spec }), pods.clone(), &[])
+        };
         for (pods, expected) in rows {
-            let state = state("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", json!({}), pods.clone(), &[]);
-            assert_eq!(state, expected, "{pods}");
+            assert_eq!(set(json!({}), &pods), expected, "{pods}");
         }
+        let two = json!({ "replicas": 2 });
+        assert_eq!(set(two.clone(), &json!([pod("0", ended(0)), pod("1", ended(0))])), None, "its second leader comes late");
+        assert_eq!(set(two.clone(), &json!([pod("0", ended(0)), pod("0", restarted(0))])), Some(true));
+        assert_eq!(set(two, &json!([pod("0", ended(3))])), Some(false));
+        assert_eq!(set(json!({ "replicas": 0 }), &json!([])), None);
+    }
+
+    /// A kind that comes to one of these lists wants a test whose last member comes late.
+    #[test]
+    fn few_kinds_end_as_their_pods_do() {
+        let table = read_table(TABLE).expect("the table is YAML");
+        let by_pods = |rule: &Option<String>| rule.as_ref().is_some_and(|rule| rule.contains("pods"));
+        let named = |wanted: &dyn Fn(&Kind) -> bool| {
+            let kinds = table.iter().map(|(_, kind)| kind).filter(|kind| !kind.helper && !kind.cluster_scoped && wanted(kind));
+            kinds.map(|kind| kind.matches.kind.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(named(&|kind| by_pods(&kind.rules.succeeded)), ["LeaderWorkerSet"]);
+        assert_eq!(named(&|kind| kind.rules.succeeded.is_none()), ["Pod", "Job", "IPUJob"]);
     }
 
     #[test]

@@ -47,6 +47,11 @@ pub struct PodRules {
     pub selector: Option<String>,
     /// CEL over `self`: how many there will be.
     pub expect: Option<String>,
+    /// A label whose value changes when all pods are started anew: those of the last value count.
+    pub life: Option<String>,
+    /// Kinds that may stand between it and its pods: `Job.batch`. Empty: it owns them itself. `None`: nobody knows, so a pod with
+    /// our label is its own whoever owns it.
+    pub owners: Option<Vec<String>>,
 }
 
 /// Which of the pods that have one name after the other are judged.
@@ -69,6 +74,13 @@ pub struct Role {
     /// A label selector; `None`: all that no role before it has taken.
     #[serde(default)]
     pub selector: Option<String>,
+    /// Whether its pods end by themselves. Of others the log is judged, however they end.
+    #[serde(default = "yes")]
+    pub ends: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// How a workload's compute is ended.

@@ -185,6 +185,10 @@ impl RoleRules {
         if is_composed(&workload.resource) {
             self.allow(BATCH, "jobs", &[List]);
         }
+        for owner in handle.rules.pods.owners.iter().flatten() {
+            let (kind, group) = owner.split_once('.').unwrap_or((owner, ""));
+            self.allow_kind(&Resource::of(&format!("{group}/"), kind), &[Get]);
+        }
         if is_queued(workload) {
             self.allow("kueue.x-k8s.io", "workloads", &[List]);
             self.allow("kueue.x-k8s.io", "localqueues", &[Get]);
@@ -332,7 +336,7 @@ mod tests {
     fn owners_are_read_only_where_neither_label_nor_selector_finds_the_pods() {
         let custom = |manifest: &Value| handle("n", &[("example.org/v1", "Policy")], manifest);
         let mut selected = custom(&json!({}));
-        selected.rules.pods = PodRules { selector: Some("of=n".into()), expect: None };
+        selected.rules.pods = PodRules { selector: Some("of=n".into()), ..PodRules::default() };
         for (handle, asks) in [(custom(&json!({})), true), (custom(&template()), false), (selected, false)] {
             assert_eq!(of(handle, Extent::Required).contains("batch/jobs: get"), asks);
         }

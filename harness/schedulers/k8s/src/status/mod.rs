@@ -47,9 +47,10 @@ pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> As
     let mut recheck_in = None;
     let state = view.state(&mut recheck_in);
     let waits = matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
-    let ever = u32::try_from(replaced_pods::names(&observed.pods)).unwrap_or(u32::MAX);
+    let last = replaced_pods::are_of_last_life(&observed.pods, handle);
+    let ever = observed.pods.iter().zip(last).filter(|(_, is_last)| *is_last).count();
     let is_gang = !view.is(Resource::is_pod) && view.needs_all();
-    let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected) && !is_final(&state);
+    let incomplete = is_gang && handle.expected_pods.is_some_and(|expected| ever < expected as usize) && !is_final(&state);
     // It runs, and a container waits for its image: the events say why.
     let pulls = !is_final(&state) && observed.pods.iter().any(|seen| !seen.gone && lacks_image(&seen.pod));
     // An incomplete gang may look as if it ran: nothing else would cause another assessment.
@@ -158,7 +159,8 @@ impl<'a> View<'a> {
     }
 
     /// The end, with its times. A failure may be the doing of the cluster's deadline.
-    fn ended(self, started: Option<Timestamp>, last: Option<Timestamp>, ending: Ending) -> JobState {
+    fn ended(self, started: Option<Timestamp>, last: Option<Timestamp>, mut ending: Ending) -> JobState {
+        ending.notes.extend(self.foreign_pods());
         let ended = last.or(started).unwrap_or(self.observed.since);
         let failed = ending.exits.iter().any(|exit| exit.exit.status() != Some(0));
         let clock = if started.is_some() { Clock::Run } else { Clock::Pending };
@@ -170,6 +172,13 @@ impl<'a> View<'a> {
         };
         let started = started.unwrap_or(ended);
         JobState::Status(JobStatus::Ended(Ending { started, ended: ended.max(started), limit, cause, ..ending }))
+    }
+
+    fn foreign_pods(self) -> Option<String> {
+        let foreign = &self.observed.foreign;
+        let (title, names) = (self.title(), cause::names(foreign.iter().map(String::as_str)));
+        (!foreign.is_empty())
+            .then(|| format!("what has the labels of the pods of {title} and another owner was ignored: {names}"))
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.

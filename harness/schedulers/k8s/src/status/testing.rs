@@ -153,6 +153,16 @@ impl Scene {
         super::assess(&self.handle, &self.observed, self.now)
     }
 
+    /// The names of the pods whose logs are judged.
+    pub(crate) fn judged(&self) -> Vec<String> {
+        match self.assess().state {
+            JobState::Status(JobStatus::Ended(ending)) => {
+                ending.pods.into_iter().filter(|pod| pod.judged).map(|pod| pod.name).collect()
+            }
+            state => panic!("it has not ended: {state:?}"),
+        }
+    }
+
     /// The assessment in words, one fact a line.
     pub(crate) fn says(&self) -> String {
         let Assessment { state, recheck_in, stuck } = self.assess();

@@ -3,12 +3,17 @@
 use crate::{
     api::ServerClock,
     client::Watched,
-    job::{Handle, LiveObject, Observed, Seen, SeenPod, Trouble},
+    job::{Handle, LiveObject, Object, Observed, Seen, SeenPod, Trouble, replaced_pods::controller},
     status::is_hopeless,
 };
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use muster_text::time::Timestamp;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::{sync::watch, time::Instant};
 
 /// The shortest interval of fetching `Trouble`; longer while it stays the same.
@@ -28,6 +33,14 @@ pub(super) struct Tracked {
     kind: String,
     /// Of the workload, once it is known. Others of its name are its predecessors, and their pods are not its own.
     uid: Option<String>,
+    /// Of everything that its manifest has created.
+    own: BTreeSet<String>,
+    /// The kinds that may own its pods; `None`: any, or none.
+    owners: Option<BTreeSet<String>>,
+    /// Uids of owners that are asked for, or were.
+    asked: Mutex<BTreeSet<String>>,
+    /// Those of them that are another's.
+    disowned: Mutex<BTreeSet<String>>,
     /// Set if the launch was confirmed, perhaps to another process: a workload that no list has is then gone.
     pub(super) manifest: Option<LiveObject>,
     clock: ServerClock,
@@ -47,6 +60,10 @@ impl Tracked {
             is_pod: workload.is_some_and(|object| object.resource.is_pod()),
             kind: workload.map(|object| object.resource.kind.clone()).unwrap_or_default(),
             uid: workload.and_then(|object| object.uid.clone()).filter(|uid| !uid.is_empty()),
+            own: uids(handle),
+            owners: owners(handle),
+            asked: Mutex::default(),
+            disowned: Mutex::default(),
             manifest: workload.filter(|_| is_adopted).map(|object| object.manifest.clone().into()),
             clock,
             deleted_by_us: false,
@@ -64,19 +81,23 @@ impl Tracked {
     }
 
     /// The workload has this uid. What was seen of a predecessor is forgotten.
-    pub(super) fn launched(&mut self, uid: String) {
+    pub(super) fn launched(&mut self, handle: &Handle) {
+        let uid = handle.workload().and_then(|object| object.uid.clone()).unwrap_or_default();
         if uid.is_empty() || self.uid.as_ref() == Some(&uid) {
             return;
         }
         self.uid = Some(uid);
+        self.own = uids(handle);
         let observed = self.observed();
         let is_stale = observed.workload.object().is_some_and(|object| self.is_predecessor(object.uid()));
-        if is_stale || observed.pods.iter().any(|seen| self.is_of_predecessor(&seen.pod)) {
+        let foreign: Vec<_> =
+            observed.pods.iter().filter(|seen| self.is_foreign(&seen.pod)).map(|seen| &seen.pod.metadata.uid).collect();
+        if is_stale || !foreign.is_empty() {
             self.change(|observed| {
                 if is_stale {
                     observed.workload = Seen::NotYet;
                 }
-                observed.pods.retain(|seen| !self.is_of_predecessor(&seen.pod));
+                observed.pods.retain(|seen| !foreign.contains(&&seen.pod.metadata.uid));
             });
         }
     }
@@ -86,13 +107,63 @@ impl Tracked {
         matches!((&self.uid, uid), (Some(own), Some(uid)) if own != uid)
     }
 
-    /// Whether a pod is, or belongs to, another object with the workload's name.
-    fn is_of_predecessor(&self, pod: &Pod) -> bool {
+    /// Whether a pod belongs to something else, as far as it says so itself. Nothing is known of it before the launch.
+    fn is_foreign(&self, pod: &Pod) -> bool {
+        let uid = pod.metadata.uid.as_deref();
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
-            return self.is_predecessor(pod.metadata.uid.as_deref());
+            return self.is_predecessor(uid);
         }
-        let mut owners = pod.metadata.owner_references.iter().flatten();
-        owners.any(|owner| owner.kind == self.kind && owner.name == self.name && self.is_predecessor(Some(&owner.uid)))
+        if self.uid.is_none() || uid.is_some_and(|uid| self.own.contains(uid)) {
+            return false;
+        }
+        match controller(pod) {
+            None => self.owners.is_some(),
+            Some(owner) if self.is_own(&owner.uid) => false,
+            Some(owner) => {
+                owner.kind == self.kind && owner.name == self.name
+                    || self.disowned.lock().contains(&owner.uid)
+                    || self.owners.as_ref().is_some_and(|owners| !owners.contains(&kind_of(owner)))
+            }
+        }
+    }
+
+    /// Whether it is of the manifest, or a pod of the job.
+    fn is_own(&self, uid: &str) -> bool {
+        let is_pod = |seen: &SeenPod| seen.pod.metadata.uid.as_deref() == Some(uid);
+        self.own.contains(uid) || self.sender.borrow().pods.iter().any(is_pod)
+    }
+
+    /// The objects of which one has to own a pod, if that does not say itself whose it is; once for each owner.
+    pub(super) fn to_prove(&self, pod: &Pod) -> Option<BTreeSet<String>> {
+        let owner = controller(pod).filter(|owner| self.uid.is_some() && self.owners.is_some() && !self.is_own(&owner.uid))?;
+        if self.is_foreign(pod) {
+            return None;
+        }
+        self.asked.lock().insert(owner.uid.clone()).then(|| self.own.clone())
+    }
+
+    /// A pod looks as if it were its own, and is not.
+    pub(super) fn ignore(&self, pod: &Pod) {
+        let name = pod.metadata.name.clone().unwrap_or_default();
+        if !self.sender.borrow().foreign.contains(&name) {
+            self.change(|observed| _ = observed.foreign.insert(name));
+        }
+    }
+
+    /// The kinds of the owners of its pods are known.
+    pub(super) fn knows_owners(&self) -> bool {
+        self.owners.is_some()
+    }
+
+    /// The pods of this owner are not its own.
+    pub(super) fn disown(&self, owner: &str) {
+        let is_its = |seen: &SeenPod| controller(&seen.pod).is_some_and(|of| of.uid == owner);
+        self.change(|observed| {
+            let names = observed.pods.iter().filter(|seen| is_its(seen)).map(|seen| seen.name().to_owned());
+            observed.foreign.extend(names.collect::<Vec<_>>());
+            observed.pods.retain(|seen| !is_its(seen));
+        });
+        self.disowned.lock().insert(owner.to_owned());
     }
 
     /// Everything that vanishes from now on was deleted by Muster.
@@ -120,8 +191,8 @@ impl Tracked {
 
     /// A pod is, or was last, like this.
     pub(super) fn pod(&self, pod: Pod, gone: bool) {
-        if self.is_of_predecessor(&pod) {
-            return;
+        if self.is_foreign(&pod) {
+            return self.ignore(&pod);
         }
         let pod = Arc::new(pod);
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
@@ -192,6 +263,28 @@ impl Tracked {
     fn change(&self, change: impl FnOnce(&mut Observed)) {
         self.sender.send_modify(|observed| change(Arc::make_mut(observed)));
     }
+}
+
+/// Of the objects that were created, as far as the server has answered.
+fn uids(handle: &Handle) -> BTreeSet<String> {
+    handle.objects.iter().filter_map(|object| object.uid.clone()).filter(|uid| !uid.is_empty()).collect()
+}
+
+/// The kinds that may own its pods: what its rules say, and what helpers of the manifest create for theirs.
+fn owners(handle: &Handle) -> Option<BTreeSet<String>> {
+    let between = |object: &Object| match object.resource.kind.as_str() {
+        "Deployment" => Some("ReplicaSet.apps".to_owned()),
+        "CronJob" => Some("Job.batch".to_owned()),
+        _ => None,
+    };
+    let is_pod = handle.workload().is_some_and(|object| object.resource.is_pod());
+    let own = if is_pod { Some(&[][..]) } else { handle.rules.pods.owners.as_deref() };
+    own.map(|own| own.iter().cloned().chain(handle.objects.iter().filter_map(between)).collect())
+}
+
+/// `Job.batch`, whatever its version; `Pod`.
+fn kind_of(owner: &OwnerReference) -> String {
+    owner.api_version.split_once('/').map_or_else(|| owner.kind.clone(), |(group, _)| format!("{}.{group}", owner.kind))
 }
 
 /// Remembers since when the scheduler finds no node for a pod: the time of the condition does not change with its message.
@@ -294,13 +387,69 @@ mod tests {
         tracked.workload(job("old"), false);
         tracked.pod(owned("a", "1", "old"), false);
         tracked.pod(owned("b", "2", "w"), false);
-        tracked.launched("w".into());
+        tracked.launched(&handle("batch/v1", "Job"));
         assert!(matches!(tracked.observed().workload, Seen::NotYet));
         tracked.workload(job("w"), false);
         tracked.workload(job("old"), true);
         tracked.pod(owned("a", "1", "old"), true);
         assert!(matches!(tracked.observed().workload, Seen::Present(_)));
         assert_eq!(names(&tracked), [("b".into(), false, false)]);
+    }
+
+    #[test]
+    fn the_owner_says_whose_a_pod_is() {
+        type Owner = Option<(&'static str, &'static str, &'static str)>;
+        let (job, between) = (("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"));
+        let rows: [((&str, &str), Option<&[&str]>, Owner, bool); 9] = [
+            (job, Some(&[]), Some(("batch/v1", "Job", "w")), true),
+            (job, Some(&[]), Some(("batch/v1", "Job", "other")), false),
+            (job, Some(&[]), None, false),
+            (job, Some(&[]), Some(("apps/v1", "ReplicaSet", "r")), false),
+            (between, Some(&["Job.batch"]), Some(("batch/v1", "Job", "child")), true),
+            (between, Some(&["Job.batch"]), Some(("batch.volcano.sh/v1", "Job", "child")), false),
+            (between, Some(&["Job.batch"]), None, false),
+            (("example.org/v1", "Unknown"), None, None, true),
+            (("v1", "Pod"), None, None, false),
+        ];
+        for ((api_version, kind), owners, owner, is_own) in rows {
+            let mut handle = handle(api_version, kind);
+            handle.rules.pods.owners = owners.map(|owners| owners.iter().map(|owner| (*owner).to_owned()).collect());
+            let tracked = Tracked::new(&handle, ServerClock::default(), false);
+            let mut pod = pod("a", "1", 1);
+            pod.metadata.owner_references = owner.map(|(api_version, kind, uid)| {
+                vec![OwnerReference {
+                    api_version: api_version.into(),
+                    kind: kind.into(),
+                    uid: uid.into(),
+                    ..OwnerReference::default()
+                }]
+            });
+            tracked.pod(pod, false);
+            let seen = tracked.observed();
+            assert_eq!((seen.pods.len(), seen.foreign.len()), (usize::from(is_own), usize::from(!is_own)), "{kind} {owner:?}");
+        }
+        let mut deployed = handle("batch/v1", "Job");
+        deployed.objects.insert(0, Object { resource: Resource::of("apps/v1", "Deployment"), ..deployed.objects[0].clone() });
+        deployed.rules.pods.owners = Some(Vec::new());
+        assert!(owners(&deployed).unwrap().contains("ReplicaSet.apps"), "its helper's pods");
+    }
+
+    #[test]
+    fn the_pods_of_an_owner_that_turns_out_to_be_anothers_go() {
+        let mut handle = handle("jobset.x-k8s.io/v1alpha2", "JobSet");
+        handle.rules.pods.owners = Some(vec!["Job.batch".into()]);
+        let tracked = Tracked::new(&handle, ServerClock::default(), false);
+        let mut pod = pod("a", "1", 1);
+        let (api_version, kind) = ("batch/v1".to_owned(), "Job".to_owned());
+        pod.metadata.owner_references =
+            Some(vec![OwnerReference { api_version, kind, uid: "child".into(), ..OwnerReference::default() }]);
+        assert!(tracked.to_prove(&pod).is_some_and(|roots| roots.contains("w")));
+        assert_eq!(tracked.to_prove(&pod), None, "one question for each owner");
+        tracked.pod(pod.clone(), false);
+        tracked.disown("child");
+        tracked.pod(pod, false);
+        let seen = tracked.observed();
+        assert_eq!((seen.pods.len(), seen.foreign.len()), (0, 1));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) use health::watch_error;
 use crate::{
     api::{LABEL, Resource, SESSION_LABEL},
     client::{Cluster, Watched},
-    job::{Handle, Observed},
+    job::{Handle, Observed, replaced_pods::controller},
 };
 use follow::{Change, Pace, Sink, Source, follow};
 use health::{Health, Outages};
@@ -29,9 +29,12 @@ use job::Tracked;
 use k8s_openapi::api::core::v1::Pod;
 use muster_core::case::{Identifier, SessionId};
 use muster_text::Value;
-use owners::Owners;
+use owners::{Chain, Owners};
 use parking_lot::{Mutex, MutexGuard};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
@@ -43,6 +46,7 @@ pub(crate) struct Watch {
     cluster: Arc<Cluster>,
     session: SessionId,
     jobs: Jobs,
+    owners: Arc<Owners>,
     health: Health,
     pace: Pace,
     shared: Mutex<BTreeMap<Source, Running>>,
@@ -93,7 +97,8 @@ impl Watch {
     pub(crate) fn new(cluster: Arc<Cluster>, session: SessionId) -> Self {
         let (jobs, health, pace) = (Jobs::default(), Health::new(), Pace::default());
         let ration = Mutex::new(Instant::now());
-        Self { cluster, session, jobs, health, pace, shared: Mutex::default(), extra: Mutex::default(), ration }
+        let owners = Arc::new(Owners::new(Arc::clone(&cluster)));
+        Self { cluster, session, jobs, owners, health, pace, shared: Mutex::default(), extra: Mutex::default(), ration }
     }
 
     /// Watches a job that is about to be created: nothing of it can have been missed.
@@ -103,9 +108,8 @@ impl Watch {
 
     /// It exists, under this uid: what an earlier job of the same name was, the watch may still report.
     pub(crate) fn launched(&self, identifier: &Identifier, handle: &Handle) {
-        let uid = handle.workload().and_then(|object| object.uid.clone());
-        if let (Some(tracked), Some(uid)) = (self.jobs.lock().get_mut(identifier), uid) {
-            tracked.launched(uid);
+        if let Some(tracked) = self.jobs.lock().get_mut(identifier) {
+            tracked.launched(handle);
         }
     }
 
@@ -144,7 +148,7 @@ impl Watch {
             None => {
                 let jobs = self.jobs.clone();
                 let running = if source.resource.is_pod() {
-                    self.start(source.clone(), Pods(jobs))
+                    self.start(source.clone(), Pods { jobs, owners: Arc::clone(&self.owners) })
                 } else {
                     self.start(source.clone(), Workloads(jobs))
                 };
@@ -169,8 +173,8 @@ impl Watch {
         }
         tracing::debug!(%identifier, kind = workload.resource.kind, "its pods do not carry our label: another watch");
         let selector = handle.rules.pods.selector.as_ref().map(|selector| selector.replace("{name}", &workload.name));
-        let owners = selector.is_none().then(|| Owners::new(Arc::clone(&self.cluster)));
-        let sink = PodsOfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners };
+        let (owners, by_selector) = (Arc::clone(&self.owners), selector.is_some());
+        let sink = PodsOfJob { jobs: self.jobs.clone(), identifier: identifier.clone(), owners, by_selector };
         let source = Source { resource: Resource::of("v1", "Pod"), selector, job: Some(identifier.clone()) };
         let running = self.start(source, sink);
         extra.insert(identifier.clone(), running);
@@ -226,11 +230,33 @@ impl Watch {
 }
 
 /// Pods that carry our labels.
-struct Pods(Jobs);
+struct Pods {
+    jobs: Jobs,
+    owners: Arc<Owners>,
+}
 
 impl Sink<Pod> for Pods {
     async fn take(&self, change: Change<Pod>) {
-        self.0.take(change, |job| job.is_pod, Tracked::pod);
+        if let Change::Applied(pod) = &change {
+            self.prove(pod);
+        }
+        self.jobs.take(change, |job| job.is_pod, Tracked::pod);
+    }
+}
+
+impl Pods {
+    /// Asks whose an owner is that the job does not know, and takes its pods away if they are another's. The watch does not wait for it.
+    fn prove(&self, pod: &Pod) {
+        let Some(identifier) = pod.label(LABEL).and_then(Identifier::parse) else { return };
+        let Some(roots) = self.jobs.lock().get(&identifier).and_then(|job| job.to_prove(pod)) else { return };
+        let (jobs, owners, pod) = (self.jobs.clone(), Arc::clone(&self.owners), pod.clone());
+        tokio::spawn(async move {
+            if owners.lead_to(&pod, &roots).await == Chain::Others
+                && let (Some(job), Some(owner)) = (jobs.lock().get(&identifier), controller(&pod))
+            {
+                job.disown(&owner.uid);
+            }
+        });
     }
 }
 
@@ -255,8 +281,9 @@ impl Sink<Value> for Workloads {
 struct PodsOfJob {
     jobs: Jobs,
     identifier: Identifier,
-    /// `None`: the selector has found the right ones.
-    owners: Option<Owners>,
+    owners: Arc<Owners>,
+    /// The selector of its kind has found it.
+    by_selector: bool,
 }
 
 impl Sink<Pod> for PodsOfJob {
@@ -273,15 +300,22 @@ impl Sink<Pod> for PodsOfJob {
         if pod.label(LABEL).is_some() {
             return;
         }
-        if let Some(owners) = &self.owners {
-            let root = self.jobs.lock().get(&self.identifier).map(Tracked::observed);
-            let Some(root) = root.as_ref().and_then(|observed| observed.workload.object()?.uid()) else { return };
-            if !owners.lead_to(&pod, root).await {
-                return;
-            }
-        }
-        if let Some(job) = self.jobs.lock().get(&self.identifier) {
-            job.pod(pod, gone);
+        let (observed, knows_owners) = match self.jobs.lock().get(&self.identifier) {
+            Some(job) => (job.observed(), job.knows_owners()),
+            None => return,
+        };
+        let Some(root) = observed.workload.object().and_then(|object| object.uid()) else { return };
+        let has_owner = controller(&pod).is_some();
+        let is_own = match self.owners.lead_to(&pod, &BTreeSet::from([root.to_owned()])).await {
+            Chain::Ours => true,
+            Chain::Others => self.by_selector && !has_owner && !knows_owners,
+            // Without a selector, a pod too many is worse than none.
+            Chain::Unknown => self.by_selector,
+        };
+        match self.jobs.lock().get(&self.identifier) {
+            Some(job) if is_own => job.pod(pod, gone),
+            Some(job) if self.by_selector => job.ignore(&pod),
+            _ => {}
         }
     }
 }

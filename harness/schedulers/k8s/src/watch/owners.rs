@@ -1,86 +1,87 @@
 //! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
-use crate::{api::Resource, client::Cluster};
+use crate::{
+    api::Resource,
+    client::{Cluster, Why},
+    job::replaced_pods::{controller, controller_of},
+};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use parking_lot::Mutex;
 use serde::Deserialize;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The longest chain of controllers that is followed.
 const LONGEST: usize = 6;
 
-/// A controller, as a dependent names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Controller {
-    resource: Resource,
-    name: String,
-    uid: String,
+/// Where a chain of controllers leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chain {
+    Ours,
+    Others,
+    /// To one that cannot be read: that needs another right, or it does not exist any more.
+    Unknown,
 }
 
 /// Owner references that were read so far.
 pub(super) struct Owners {
     cluster: Arc<Cluster>,
-    /// By uid: its own controller, if it has one.
-    known: Mutex<BTreeMap<String, Option<Controller>>>,
+    /// By uid: its own controller, if it has one; `Err`: it cannot be read.
+    known: Mutex<BTreeMap<String, Result<Option<OwnerReference>, ()>>>,
+    /// Kinds that this account may not read: asked for once.
+    denied: Mutex<BTreeSet<Resource>>,
 }
 
 impl Owners {
     pub(super) fn new(cluster: Arc<Cluster>) -> Self {
-        Self { cluster, known: Mutex::default() }
+        Self { cluster, known: Mutex::default(), denied: Mutex::default() }
     }
 
-    /// Whether the controllers of `pod` end at, or pass, the object with the uid `root`.
-    pub(super) async fn lead_to(&self, pod: &Pod, root: &str) -> bool {
-        let mut next = controller(pod.metadata.owner_references.as_deref().unwrap_or_default());
+    /// Whether the controllers of `pod` end at, or pass, an object with one of the uids `roots`.
+    pub(super) async fn lead_to(&self, pod: &Pod, roots: &BTreeSet<String>) -> Chain {
+        let mut next = controller(pod).cloned();
         for _ in 0..LONGEST {
-            match next {
-                Some(controller) if controller.uid == root => return true,
-                Some(controller) => next = self.above(&controller).await,
-                None => return false,
+            let Some(controller) = next else { return Chain::Others };
+            if roots.contains(&controller.uid) {
+                return Chain::Ours;
+            }
+            match self.above(&controller).await {
+                Ok(above) => next = above,
+                Err(()) => return Chain::Unknown,
             }
         }
-        false
+        Chain::Others
     }
 
-    /// An owner that cannot be read counts as absent: reading it needs another right, and a pod too many is worse than none.
-    async fn above(&self, below: &Controller) -> Option<Controller> {
+    async fn above(&self, below: &OwnerReference) -> Result<Option<OwnerReference>, ()> {
         if let Some(known) = self.known.lock().get(&below.uid) {
             return known.clone();
         }
-        let above = match self.cluster.get(&below.resource, &below.name).await {
-            Ok(object) => controller(&Vec::deserialize(&object["metadata"]["ownerReferences"]).unwrap_or_default()),
+        let resource = Resource::of(&below.api_version, &below.kind);
+        if self.denied.lock().contains(&resource) {
+            return Err(());
+        }
+        let above = match self.cluster.get(&resource, &below.name).await {
+            Ok(object) if object["metadata"]["uid"] == *below.uid => {
+                let owners = Vec::deserialize(&object["metadata"]["ownerReferences"]).unwrap_or_default();
+                Ok(controller_of(&owners).cloned())
+            }
+            Ok(_) => Err(()),
             Err(error) => {
                 tracing::debug!(%error, "an owner cannot be read");
+                if error.why() == Why::NotAllowed {
+                    self.denied.lock().insert(resource);
+                }
                 if error.why().passes() {
                     // It may pass, so it is not remembered: the pod's next change asks again.
-                    return None;
+                    return Err(());
                 }
-                None
+                Err(())
             }
         };
         self.known.lock().insert(below.uid.clone(), above.clone());
         above
-    }
-}
-
-fn controller(owners: &[OwnerReference]) -> Option<Controller> {
-    let owner = owners.iter().find(|owner| owner.controller == Some(true)).or_else(|| owners.first())?;
-    let resource = Resource::of(&owner.api_version, &owner.kind);
-    Some(Controller { resource, name: owner.name.clone(), uid: owner.uid.clone() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[test]
-    fn the_controller_is_taken_before_other_owners() {
-        let owner = |kind: &str, controller: bool| OwnerReference {
-            kind: kind.into(),
-            uid: kind.into(),
-            controller: Some(controller),
-            ..OwnerReference::default()
-        };
-        assert_eq!(controller(&[owner("Other", false), owner("Job", true)]).map(|owner| owner.uid), Some("Job".into()));
-        assert_eq!(controller(&[]), None);
     }
 }

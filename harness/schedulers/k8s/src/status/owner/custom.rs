@@ -91,9 +91,9 @@ fn evaluate(view: View<'_>, object: &Value, which: &str, rule: &str) -> Result<b
 /// The pods as last seen. A vanished pod counts only if it had ended, and only until its replacement
 /// has started.
 fn pods(view: View<'_>) -> Value {
-    let later = replaced_pods::later(&view.observed.pods, view.handle);
     let ended = |value: &Value| matches!(value.pointer("/status/phase").and_then(Value::as_str), Some("Succeeded" | "Failed"));
-    let counting = view.observed.pods.iter().zip(later).filter(|(_, later)| replaced_pods::counts(*later, &view.handle.rules));
+    let last = replaced_pods::are_of_last_life(&view.observed.pods, view.handle);
+    let counting = view.observed.pods.iter().zip(last).filter(|(_, is_last)| *is_last);
     let all = counting.filter_map(|(seen, _)| {
         let value = serde_json::to_value(seen.pod.as_ref()).ok()?;
         (!seen.gone || ended(&value)).then_some(value)

@@ -6,6 +6,7 @@
 //! Going ------> Running once a deciding container has started, else Pending by what blocks its pods
 //! ```
 
+mod counts;
 pub(super) mod custom;
 pub(super) mod job;
 
@@ -17,7 +18,11 @@ use super::{
 };
 use crate::{
     api::Resource,
-    job::{JobState, Seen, SeenPod, replaced_pods},
+    job::{
+        JobState, Seen, SeenPod,
+        counted::{Counts, End},
+        replaced_pods,
+    },
 };
 use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
 use muster_text::time::Timestamp;
@@ -51,21 +56,22 @@ pub(in crate::status) struct Pods<'a> {
     pub(in crate::status) view: View<'a>,
     /// Those that count.
     pub(in crate::status) all: Vec<PodAssessment>,
-    /// Those that another replaced under the same name.
+    /// Those that others have replaced.
     superseded: Vec<PodAssessment>,
 }
 
 impl<'a> Pods<'a> {
     pub(in crate::status) fn of(view: View<'a>) -> Self {
-        let later = replaced_pods::later(&view.observed.pods, view.handle);
-        let mut seen: Vec<(&SeenPod, u32)> = view.observed.pods.iter().zip(later).collect();
-        seen.sort_by_cached_key(|(seen, _)| {
+        let observed = &view.observed.pods;
+        let (later, last) = (replaced_pods::later(observed, view.handle), replaced_pods::are_of_last_life(observed, view.handle));
+        let mut seen: Vec<(usize, &SeenPod)> = observed.iter().enumerate().collect();
+        seen.sort_by_cached_key(|(_, seen)| {
             let origin = crate::job::sections::origin(&seen.pod, "", view.handle);
             (origin.role, origin.index, origin.created, origin.name)
         });
-        let judge = |(seen, later): (&SeenPod, u32)| pod::assess(view, seen, Restarts::Owners, later);
-        let counts = |(_, later): &(&SeenPod, u32)| replaced_pods::counts(*later, &view.handle.rules);
-        let (all, superseded): (Vec<_>, Vec<_>) = seen.into_iter().partition(counts);
+        let judge =
+            |(place, seen): (usize, &SeenPod)| PodAssessment { place, ..pod::assess(view, seen, Restarts::Owners, later[place]) };
+        let (all, superseded): (Vec<_>, Vec<_>) = seen.into_iter().partition(|(place, _)| last[*place]);
         let [all, superseded] = [all, superseded].map(|pods| pods.into_iter().map(judge).collect());
         Self { view, all, superseded }
     }
@@ -89,8 +95,11 @@ impl<'a> Pods<'a> {
         if (ended < awaited || lively) && self.may_lag(at, recheck_in) {
             return self.going_on();
         }
-        let mut exits: Vec<_> = self.all.iter().filter(good).flat_map(|pod| pod.exits.clone()).collect();
-        let mut notes: Vec<_> = self.all.iter().filter(good).flat_map(|pod| pod.notes.clone()).collect();
+        let end = End::Succeeded { pods: expected };
+        let counts = self.counts(end, at);
+        let counted: Vec<_> = self.all.iter().filter(good).filter(|pod| counts[pod.place] != Counts::Not).collect();
+        let mut exits: Vec<_> = counted.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let mut notes: Vec<_> = counted.iter().flat_map(|pod| pod.notes.clone()).collect();
         notes.extend(self.attempts());
         let vanished: Vec<_> =
             self.all.iter().filter(|pod| pod.gone && !matches!(pod.state, PodState::Ended { .. } | PodState::Removed)).collect();
@@ -111,7 +120,7 @@ impl<'a> Pods<'a> {
             let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));
             notes.push(format!("{} vanished before the end was seen: {names}", cause::count(vanished.len(), "pod")));
         }
-        self.ended(at, exits, None, missing, notes)
+        self.ended_with(end, at, exits, None, missing, notes)
     }
 
     /// The workload has failed, whatever its pods show.
@@ -224,7 +233,12 @@ impl<'a> Pods<'a> {
             // Other pods may have done the work of a deleted pod, but at least one must have.
             return match self.all.iter().find_map(PodAssessment::deletion).filter(|_| exits.is_empty()) {
                 Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
-                None => self.ended(None, exits, None, None, notes),
+                None => {
+                    let end = End::Succeeded { pods: None };
+                    let counts = self.counts(end, None);
+                    let counted = self.all.iter().filter(|pod| counts[pod.place] != Counts::Not);
+                    self.ended_with(end, None, counted.flat_map(|pod| pod.exits.clone()).collect(), None, None, notes)
+                }
             };
         };
         let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
@@ -232,17 +246,33 @@ impl<'a> Pods<'a> {
         self.ended(None, self.with_a_bad_one(exits), disruption, cause, notes)
     }
 
+    /// An end that is no success.
     pub(in crate::status) fn ended(
         &self,
         at: Option<Timestamp>,
         exits: Vec<SectionExit>,
         disruption: Option<Disruption>,
         cause: Option<String>,
+        notes: Vec<String>,
+    ) -> JobState {
+        self.ended_with(End::Other, at, exits, disruption, cause, notes)
+    }
+
+    fn ended_with(
+        &self,
+        end: End,
+        at: Option<Timestamp>,
+        exits: Vec<SectionExit>,
+        disruption: Option<Disruption>,
+        cause: Option<String>,
         mut notes: Vec<String>,
     ) -> JobState {
-        notes.extend(self.replacements());
-        let pods = replaced_pods::at_the_end(&self.view.observed.pods, self.view.handle);
-        let superseded = self.superseded.iter().flat_map(|pod| pod.exits.clone()).collect();
+        let (observed, counts) = (&self.view.observed.pods, self.counts(end, at));
+        let later = replaced_pods::later(observed, self.view.handle);
+        notes.extend(self.replacements(&later));
+        notes.extend(self.left_out(&later, &counts, end));
+        let pods = replaced_pods::at_the_end(observed, self.view.handle, &counts);
+        let superseded = self.ever().filter(|pod| counts[pod.place] == Counts::Not).flat_map(|pod| pod.exits.clone()).collect();
         let last = self.all.iter().filter_map(|pod| pod.ended).max().or(at);
         let started = self.ever().filter_map(|pod| pod.started).min();
         self.view.ended(started, last, Ending { exits, pods, superseded, disruption, cause, notes, ..Ending::default() })
@@ -268,18 +298,6 @@ impl<'a> Pods<'a> {
     fn unknown(&self) -> SectionExit {
         let section = self.view.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
         SectionExit { section, ..SectionExit::default() }
-    }
-
-    /// The pods that were replaced under the same name.
-    fn replacements(&self) -> Option<String> {
-        let mut names: Vec<_> = self.superseded.iter().map(|pod| pod.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let replaced = cause::count(self.superseded.len(), "pod");
-        let verb = if self.superseded.len() == 1 { "was" } else { "were" };
-        let names = cause::names(names.into_iter());
-        (!self.superseded.is_empty())
-            .then(|| format!("{replaced} {verb} replaced under the same name, and only the last is judged: {names}"))
     }
 
     /// The attempts that failed before the one that succeeded.

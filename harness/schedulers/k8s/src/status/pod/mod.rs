@@ -37,6 +37,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::status) struct PodAssessment {
     pub(in crate::status) name: String,
+    /// Its place among the observed pods.
+    pub(in crate::status) place: usize,
     pub(in crate::status) uid: Option<String>,
     pub(in crate::status) node: Option<String>,
     pub(in crate::status) state: PodState,
@@ -130,6 +132,7 @@ pub(in crate::status) fn assess(view: View<'_>, seen: &SeenPod, restarts: Restar
     let this = PodView { view, seen, pod, status, containers, restarts, later };
     let mut assessed = PodAssessment {
         name: this.name().to_owned(),
+        place: 0,
         uid: pod.metadata.uid.clone(),
         node: this.node().map(str::to_owned),
         state: PodState::Running,

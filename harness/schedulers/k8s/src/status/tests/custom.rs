@@ -140,6 +140,29 @@ fn a_pod_may_have_a_rule_too() {
     "#);
 }
 
+#[test]
+fn of_a_workload_that_was_restarted_the_last_life_is_judged() {
+    let of = |attempt: u8, status: &str| {
+        format!("metadata: {{creationTimestamp: '@{attempt}', labels: {{attempt: '{attempt}'}}}}\n{status}")
+    };
+    let rules = "{pods: {life: attempt}, succeeded: \"size(pods) == 2 && 'Completed' in conditions\", failed: 'false'}";
+    let scene = |kind: &str| {
+        let status = format!("status: {{conditions: [{{type: {kind}, status: 'True', lastTransitionTime: '@10'}}]}}");
+        let scene = Scene::of("JobSet").object(&status).rules(rules).at(30);
+        let scene = scene.pod("x-0-a", &of(0, FINE)).gone().pod("x-1-a", &of(0, BAD)).gone();
+        scene.pod("x-0-b", &of(1, FINE)).pod("x-1-b", &of(1, FINE))
+    };
+    assert_eq!(scene("Completed").judged(), ["x-0-b", "x-1-b"]);
+    says!(scene("Completed"), @"
+    ended @3-@9: x-0-b@n1 Code(0), x-1-b@n1 Code(0)
+    superseded: x-0-a Code(0), x-1-a Code(7)
+    note: 1 failed attempt before: pod x-1-a on n1 exited with 7
+    note: 1 pod does not count for the end, and what it wrote is not judged: x-0-a
+    ");
+    let failed = Scene { handle: Scene::of("JobSet").handle, ..scene("Failed") };
+    assert_eq!(failed.judged().len(), 4, "without the label");
+}
+
 // Conditions and phases.
 
 #[test]
@@ -214,7 +237,11 @@ fn a_status_of_an_older_spec_means_nothing() {
 fn workers_that_are_taken_away_after_success_do_not_matter() {
     let scene =
         Scene::of("MPIJob").object("status: {conditions: [{type: Succeeded, status: 'True', lastTransitionTime: '@10'}]}").at(30);
-    says!(scene.pod("x-launcher", FINE).pod("x-worker-0", KILLED).pod("x-worker-1", RUNNING).gone(), @"ended @3-@9: x-launcher@n1 Code(0)");
+    says!(scene.pod("x-launcher", FINE).pod("x-worker-0", KILLED).pod("x-worker-1", RUNNING).gone(), @"
+    ended @3-@9: x-launcher@n1 Code(0)
+    superseded: x-worker-0 Code(143)
+    note: 1 pod does not count for the end, and what it wrote is not judged: x-worker-0
+    ");
 }
 
 // Pods.

@@ -53,6 +53,7 @@ fn a_node_that_cannot_start_a_container_costs_a_job_an_attempt_only() {
     ");
     says!(complete().pod("x-a", broken).pod("x-b", &good()), @"
     ended @3-@9: x-b@n1 Code(0)
+    superseded: x-a Code(128)
     note: 1 failed attempt before: pod x-a on n1 exited with 128
     ");
 }

@@ -13,11 +13,13 @@ fn a_complete_job_shows_the_exits_of_its_pods() {
 fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
     says!(complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &good()), @"
     ended @3-@9: x-b@n1 Code(0)
+    superseded: x-a Code(1)
     note: 1 failed attempt before: pod x-a on n1 exited with 1
     ");
     let two = complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &ended("Failed", 2)).pod("x-c", &good());
     says!(two, @"
     ended @3-@9: x-c@n1 Code(0)
+    superseded: x-a Code(1), x-b Code(2)
     note: 2 failed attempts before: pod x-a on n1 exited with 1, pod x-b on n1 exited with 2
     ");
     let state = "{terminated: {exitCode: 0, startedAt: '@3', finishedAt: '@9'}}";
@@ -26,6 +28,20 @@ fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
     ended @3-@9: x-a@n1 Code(0)
     note: 2 failed attempts before: pod x-a was restarted 2 times
     ");
+}
+
+#[test]
+fn what_a_failed_or_drained_attempt_wrote_is_not_judged() {
+    let drained = "metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}";
+    let drained = format!("{{{drained}, {}}}", ended("Succeeded", 0));
+    for first in [ended("Failed", 1), drained.clone()] {
+        let scene = complete()
+            .pod("x-a", &first)
+            .gone()
+            .pod("x-b", &good().replace("status:", "metadata: {creationTimestamp: '@9'}\nstatus:"));
+        assert_eq!(scene.judged(), ["x-b"], "{first}");
+    }
+    assert_eq!(complete().pod("x-a", &drained).judged(), ["x-a"], "nothing has done its work");
 }
 
 #[test]
@@ -77,7 +93,10 @@ fn pods_that_vanish_before_success_are_a_note() {
 
 #[test]
 fn pods_that_linger_after_a_success_policy_do_not_matter() {
-    says!(job("Complete", "SuccessPolicy", "").pod("x-a", &good()).pod("x-b", &running()), @"ended @3-@9: x-a@n1 Code(0)");
+    says!(job("Complete", "SuccessPolicy", "").pod("x-a", &good()).pod("x-b", &running()), @"
+    ended @3-@9: x-a@n1 Code(0)
+    note: 1 pod does not count for the end, and what it wrote is not judged: x-b
+    ");
 }
 
 #[test]
