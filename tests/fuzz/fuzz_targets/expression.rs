@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         scope.set(name, value);
     }
     scope.set("map", json!({ "k": { "v": true } }));
-    scope.set_text(Stdout::of("err = 1.5e-7\nflops: 12 GFLOP/s\nerr = nan\n\u{e9}\n").searched());
+    scope.set_text(Stdout::of("err = 1.5e-7\nflops: 12 GFLOP/s\nerr = nan\n\u{e9}\n").searched().clone());
     for arithmetic in [Arithmetic::Exact, Arithmetic::Doubles] {
         match Expr::compile(text, arithmetic) {
             Ok(expression) => {

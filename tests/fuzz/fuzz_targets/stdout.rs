@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::{arbitrary, fuzz_target};
 use muster_core::{judge::{self, Monitor}, case::Identifier, rules::{Rules, perf::{PerfVariable, Pick, Reduce, Source}, sanity::{Assertion, Claim}}, result::Outcome, job::{scheduler::Ending, stdout::{SectionOrigin, Stdout}}};
-use muster_text::{pattern::Pattern, time::Timestamp};
+use muster_text::{pattern::{Haystack, Pattern}, time::Timestamp};
 
 #[derive(Debug, arbitrary::Arbitrary)]
 struct Run<'a> {
@@ -21,7 +21,9 @@ fuzz_target!(|run: Run<'_>| {
     assert_eq!(sections, run.logs.iter().take(8).copied().collect::<Vec<_>>());
 
     let Ok(pattern) = Pattern::compile(run.pattern) else { return };
-    let found: usize = sections.iter().map(|section| pattern.regex().find_iter(section).count()).sum();
+    // The same as in the text in which carriage returns are newlines.
+    let count = |section: &&[u8]| pattern.regex().find_iter(&Haystack::of(section).between(0, section.len())).count();
+    let found: usize = sections.iter().map(count).sum();
     let claim = Claim::Found { pattern: run.pattern.to_owned(), count: Some(found as u64) };
     let source = Source::Pattern { pattern: run.pattern.to_owned(), tag: Some("0".into()), pick: Pick::Reduce(Reduce::Count) };
     let rules = Rules {

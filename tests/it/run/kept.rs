@@ -144,3 +144,23 @@ fn a_play_leaves_files_too() {
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
     assert!(ended.stdout.contains("P: speed: 7 MB/s"), "{}", ended.stdout);
 }
+
+#[test]
+fn a_carriage_return_ends_a_line_and_is_kept() {
+    let check = |sanity: &str| {
+        let log = r"printf 'Loading 100%%\rERROR: device lost\ntest FAILED\r\n'; printf 'a\r\nb\r' > x.txt";
+        format!("name: bar\nvalid_systems: ['*']\nexecutable: |-\n  {log}\nkeep_files: [x.txt]\nsanity: [{sanity}]\n")
+    };
+    let judged = |sanity: &str| {
+        let sandbox = Sandbox::with_check(&check(sanity));
+        let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--nocolor", "--db", "r.db"]);
+        (sandbox, ended)
+    };
+    let (sandbox, passed) = judged(r"{ found: 'FAILED$' }, { found: '^a\nb$', file: x.txt }");
+    assert_eq!(passed.code, Some(0), "{}", passed.stdout);
+    let log = fs::read_to_string(folder(&sandbox, "output").join("rfm_job.out")).expect("a log");
+    assert!(log.contains("Loading 100%\rERROR: device lost\ntest FAILED\r\n"), "{log:?}");
+    let (_sandbox, failed) = judged("{ not_found: 'FAILED$' }");
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    assert!(failed.stdout.contains("`FAILED$` found in line 3: `test FAILED`"), "{}", failed.stdout);
+}
