@@ -76,8 +76,27 @@ pub(crate) async fn answer(world: Arc<World>, request: http::Request<Incoming>) 
         }
         None => {}
     }
-    let reply = reply(&world, &head, &body).unwrap_or_else(Reply::from);
+    let reply = match reply(&world, &head, &body).unwrap_or_else(Reply::from) {
+        Reply::Stream(media, pieces) if target.contains("/log?") => Reply::Stream(media, begun(&world, &target, pieces).await?),
+        reply => reply,
+    };
     Ok(respond(&world, &target, None, reply, cut))
+}
+
+/// As a real server does, a log is answered with its first byte, or at its end.
+async fn begun(world: &World, target: &str, pieces: Pieces) -> io::Result<Pieces> {
+    let mut cuts = world.cuts.subscribe();
+    let mut pieces = Box::pin(pieces.peekable());
+    loop {
+        tokio::select! {
+            biased;
+            cut = cuts.recv() => match cut {
+                Ok(part) if !target.contains(&part) => {}
+                Ok(_) | Err(_) => return Err(io::Error::other("the stream is cut")),
+            },
+            _ = pieces.as_mut().peek() => return Ok(pieces),
+        }
+    }
 }
 
 fn http_date(time: Timestamp) -> Option<header::HeaderValue> {
