@@ -158,7 +158,7 @@ impl<'e> FailingExpr<'e> {
             Kind::Comprehension(_) => self.descend_into_loop(context),
             Kind::Select(select) => self.remember_keys(&select.operand, context),
             Kind::Call(call) if [operators::INDEX, CHOSEN].contains(&&*call.func_name) => {
-                self.remember_keys(&call.args[0], context)
+                self.remember_keys(&call.args[0], context);
             }
             _ => {}
         }

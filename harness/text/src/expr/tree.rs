@@ -410,9 +410,10 @@ pub(crate) fn doubles(expr: &mut IdedExpr) {
             }
             match call.func_name.as_str() {
                 operators::MODULO => {}
-                operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | CHOSEN | OPTIONAL => holder(&mut call.args[0]),
+                operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | CHOSEN | OPTIONAL | NUMBER => {
+                    holder(&mut call.args[0])
+                }
                 ITEMS | PLAIN => return holder(&mut call.args[0]),
-                NUMBER => holder(&mut call.args[0]),
                 PLUS => call.args.iter_mut().for_each(doubles),
                 "int" | "uint" => call.args.iter_mut().for_each(holder),
                 name => {

@@ -98,7 +98,9 @@ pub(crate) fn doubtful<'e>(expr: &'e IdedExpr, visit: &mut dyn FnMut(&'e IdedExp
             visit(expr, message, "write double(..) around one of them to compare numbers");
         }
     }
-    parts(expr).into_iter().for_each(|part| doubtful(part, visit));
+    for part in parts(expr) {
+        doubtful(part, visit);
+    }
 }
 
 fn literal(expr: &IdedExpr) -> Option<&str> {
