@@ -145,6 +145,7 @@ fn values(cli: &Cli, mode: FileMode) -> Vec<(&'static str, String)> {
         ("failed", cli.rounds.failed.to_string()),
         ("quarantine", paths(&cli.rounds.quarantine)),
         ("rehearse", or_dash(cli.rounds.rehearse.as_ref().map(|path| path.display().to_string()))),
+        ("fail-on-skip", cli.rounds.fail_on_skip.to_string()),
         ("skip-sanity-check", cli.rounds.skip_sanity_check.to_string()),
         ("skip-performance-check", cli.rounds.skip_performance_check.to_string()),
         ("keep-stage-files", cli.rounds.keep_stage_files.to_string()),

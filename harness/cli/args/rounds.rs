@@ -70,6 +70,9 @@ pub struct Rounds {
     /// Run this in place of every workload, on the `fake` scheduler: a log (`-`: standard input), or a scenario in YAML; nothing is launched or stored
     #[arg(long, value_name = "FILE", help_heading = "Rounds")]
     pub rehearse: Option<PathBuf>,
+    /// Fail the session if a case is skipped, with exit code 3
+    #[arg(long, help_heading = "Rounds")]
+    pub fail_on_skip: bool,
     /// Do not judge the output; the exit status still counts
     #[arg(long, help_heading = "Rounds")]
     pub skip_sanity_check: bool,

@@ -8,16 +8,13 @@ use crate::{
     },
     terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
 };
-use muster_core::{
-    decisions::{attempts::Attempts, rounds},
-    result::Session,
-};
+use muster_core::{decisions::attempts::Attempts, result::Session};
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 
-/// Prints and writes everything about a session that is over. The exit code is [`rounds::exit_code`]'s.
+/// Prints and writes everything about a session that is over. The exit code is that of its cases.
 pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> u8 {
     let results = Results::of(session, attempts);
-    let code = rounds::exit_code(session, results.attempts().iter().copied(), results.dropped());
+    let code = results.exit_code();
     let mut errors = files.write(&results);
     errors.extend(files.append_to_step_summary(&results).err());
     // With libtest's lines on stdout nothing else belongs there.

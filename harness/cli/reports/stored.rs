@@ -4,7 +4,7 @@
 use crate::{
     args::{Cli, TableFormat},
     terminal::Terminal,
-    wiring::asked::Asked,
+    wiring::{asked::Asked, database::LATEST},
 };
 use anyhow::{Context, anyhow};
 use muster_check::cases::test_case::TestCase;
@@ -20,9 +20,6 @@ use muster_report::{
 use muster_session::runtime;
 use muster_store::StoreError;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The newest session.
-const LATEST: &str = "latest";
 
 /// `--performance-compare`
 pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow::Result<u8> {

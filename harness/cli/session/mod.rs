@@ -198,7 +198,7 @@ fn conduct(
     thread::spawn(move || supervisor.block_on(supervised));
     let watching = watch();
 
-    let (frontend, waiting) = Frontend::of(plan.policy, plan.schedulers_to_run().into_iter());
+    let (frontend, waiting) = Frontend::of(plan.policy, plan.session.fail_on_skip, plan.schedulers_to_run().into_iter());
     let arguments = libtest_arguments(cli, waiting.len());
     let trials = thread::spawn(move || {
         terminal::guarded(|| {

@@ -1,9 +1,9 @@
 //! The results database of a question, and against what its selections are read.
 
 use crate::{
-    args::Cli,
+    args::{Cli, Files},
     terminal::Terminal,
-    wiring::database::{self, nothing_stored},
+    wiring::database::{self, LATEST, nothing_stored},
 };
 use anyhow::bail;
 use jiff::tz::TimeZone;
@@ -19,6 +19,8 @@ use muster_store::{Reader, Selected};
 pub struct Asked {
     pub reader: Reader,
     zone: TimeZone,
+    files: Files,
+    terminal: Terminal,
 }
 
 /// No question is about more sessions.
@@ -26,7 +28,8 @@ const MOST_SESSIONS: u32 = 1_000_000;
 
 impl Asked {
     pub async fn open(cli: &Cli, terminal: Terminal) -> anyhow::Result<Self> {
-        Ok(Self { reader: database::reader_for_question(cli, terminal).await?, zone: TimeZone::system() })
+        let reader = database::reader_for_question(cli, terminal).await?;
+        Ok(Self { reader, zone: TimeZone::system(), files: cli.files.clone(), terminal })
     }
 
     /// The sessions of a selection, the newest first.
@@ -65,6 +68,11 @@ impl Asked {
         let now = clock::now();
         let range = selection.range(|period| period.at(now, &self.zone))?;
         let found = self.reader.select(&range, now, limit).await?;
+        if let ([id], [one]) = (&range.ids[..], &found[..])
+            && id == LATEST
+        {
+            database::tell_of_latest(&self.files, &one.session, self.terminal);
+        }
         if selection.condition.is_none() {
             return Ok(found);
         }

@@ -1,17 +1,18 @@
 //! The results database of an invocation.
 
 use crate::{
-    args::Cli,
+    args::{Cli, Files},
+    inputs::selection,
     settings::{self, Places},
     terminal::Terminal,
     wiring::secrets,
 };
 use anyhow::{Context, anyhow};
-use muster_core::error::chain;
+use muster_core::{error::chain, result::Session};
 use muster_host::owner;
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering},
 };
 use tokio::runtime::Runtime;
@@ -64,13 +65,38 @@ fn missed(left: &[(PathBuf, usize)], migrate: &str, error: &StoreError) -> Strin
     )
 }
 
+/// The newest session.
+pub const LATEST: &str = "latest";
+
 /// The session that a command names: `latest`, or the beginning of an id.
-pub async fn session_named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
-    if session != "latest" {
+pub async fn session_named(cli: &Cli, reader: &Reader, session: &str, terminal: Terminal) -> anyhow::Result<SessionRow> {
+    if session != LATEST {
         return Ok(reader.session(session, &owner::is_alive).await?);
     }
     let newest = reader.sessions(1, &owner::is_alive).await?.pop();
-    newest.ok_or_else(|| nothing_stored(reader))
+    let newest = newest.ok_or_else(|| nothing_stored(reader))?;
+    tell_of_latest(&cli.files, &newest.session, terminal);
+    Ok(newest)
+}
+
+/// Says which session `latest` is, where it is of another system or folder than the caller's.
+pub fn tell_of_latest(files: &Files, session: &Session, terminal: Terminal) {
+    // Without a site file nobody has chosen a system.
+    let site = selection::site(files, false).ok().filter(|site| site.document().is_some());
+    let folder = std::env::current_dir().unwrap_or_default();
+    if let Some(note) = elsewhere(session, site.as_ref().map(|site| site.system.name.as_str()), &folder) {
+        terminal.note(&note);
+    }
+}
+
+fn elsewhere(session: &Session, system: Option<&str>, folder: &Path) -> Option<String> {
+    let is_here = system.is_none_or(|system| system == session.system) && folder == session.workdir;
+    (!is_here).then(|| format!("note: `latest` is {}", described(session)))
+}
+
+/// `session 20260105-080312-abcdefgh of system `eidf` in /home/me/checks`
+pub fn described(session: &Session) -> String {
+    format!("session {} of system `{}` in {}", session.id, session.system, session.workdir.display())
 }
 
 /// Why there is nothing to show.
@@ -84,6 +110,17 @@ pub fn nothing_stored(reader: &Reader) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_core::case::SessionId;
+
+    #[test]
+    fn the_newest_session_is_named_where_it_is_of_another_system_or_folder() {
+        let session = Session { id: SessionId("s1".to_owned()), system: "a".into(), workdir: "/w".into(), ..Session::default() };
+        let note = Some("note: `latest` is session s1 of system `a` in /w".to_owned());
+        let rows = [(Some("a"), "/w", None), (None, "/w", None), (Some("b"), "/w", note.clone()), (Some("a"), "/v", note)];
+        for (system, folder, expected) in rows {
+            assert_eq!(elsewhere(&session, system, Path::new(folder)), expected, "{system:?} {folder}");
+        }
+    }
 
     #[test]
     fn what_an_answer_misses_is_said() {

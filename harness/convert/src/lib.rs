@@ -68,7 +68,7 @@ pub struct Conversion {
 /// Converts files that belong together: classes may derive from classes of other files. Partitions of other `schedulers` are left
 /// out, and so is what theirs do not take.
 pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Schedulers) -> Conversion {
-    let mut world = World::default();
+    let mut world = World { keys: schedulers.own_keys().clone(), ..World::default() };
     let mut refusals = Vec::new();
     for source in sources.iter().filter(|source| !is_yaml(&source.path) && !anubis::is_descriptor(&source.path)) {
         let module = python::parse(&source.text);

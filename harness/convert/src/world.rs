@@ -4,11 +4,14 @@ use crate::{
     python::{Class, Expr, ExprKind, Function, Module, StmtKind},
     value::{ClassId, Value},
 };
+use muster_text::decode::MoreKeys;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// All files of one conversion.
 #[derive(Debug, Default)]
 pub(crate) struct World {
+    /// Keys of schedulers.
+    pub keys: MoreKeys,
     /// The files, in the order in which they were given.
     pub files: Vec<File>,
 }

@@ -44,6 +44,21 @@ fn shown(conversion: &Conversion) -> String {
     outputs.chain(["\n==> refusals\n".to_owned()]).chain(refusals).collect()
 }
 
+#[test]
+fn a_parameter_with_the_name_of_a_key_sets_it_or_stays_a_label() {
+    let text = "import reframe as rfm\n@rfm.simple_test\nclass shape(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    \
+                valid_prog_environs = ['*']\n    executable = 'a'\n    num_tasks = parameter([1, 2])\n    image = parameter(['x'])\n    \
+                when = parameter([1])\n";
+    let source = Source { path: "shape.py".into(), text: text.into(), has_src: false };
+    let conversion = convert(&[source], &Beside(PathBuf::new()));
+    let lines: Vec<&str> = conversion.outputs[0].text.lines().collect();
+    for line in ["num_tasks: ${{ num_tasks }}", "image: null"] {
+        assert!(lines.contains(&line), "{lines:#?}");
+    }
+    let refusals: Vec<String> = conversion.refusals.iter().map(|refusal| format!("{} {}", refusal.line, refusal.why)).collect();
+    assert!(refusals.contains(&"9 no parameter may be called `when`, which is a key of a check".to_owned()), "{refusals:#?}");
+}
+
 fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
     static ALL: &[&Descriptor] = &[&PODS, &BATCH, &HERE];
     muster_convert::convert(sources, manifests, &Schedulers::new(ALL))

@@ -403,6 +403,9 @@ pub struct Session {
     pub interrupted: bool,
     /// Which attempts of its cases count.
     pub counting: Counting,
+    /// `--fail-on-skip`: a case that is skipped fails it.
+    #[serde(default)]
+    pub fail_on_skip: bool,
     /// `--session-extras`, in order.
     pub extras: Vec<(String, String)>,
     /// Which cases were selected, see [`crate::case::selection`]; empty: an older muster did not write that down.

@@ -1,9 +1,11 @@
 //! Which cases count, in which order they are shown, and how many ended how.
 
+use crate::text::words::counted;
 use muster_core::{
     case::CaseName,
     decisions::{
         attempts::{Attempts, Dropped},
+        pipeline::Skips,
         rounds,
     },
     result::{CaseResult, Counting, Grade, Outcome, Session},
@@ -24,6 +26,8 @@ pub struct Results<'a> {
     sorted: Vec<&'a CaseResult>,
     counting: Vec<&'a CaseResult>,
     dropped: Dropped,
+    /// The exit code, and what the skipped cases mean.
+    end: (u8, Skips),
 }
 
 impl<'a> Results<'a> {
@@ -41,7 +45,14 @@ impl<'a> Results<'a> {
     /// Once: every report wants them sorted, most of them several times.
     fn sort(session: &'a Session, cases: Vec<&'a CaseResult>, dropped: Dropped) -> Self {
         let (sorted, counting) = (sorted(cases.clone()), sorted(rounds::counted(session.counting, cases.iter().copied())));
-        Self { session, cases, sorted, counting, dropped }
+        let end = rounds::end(session, cases.iter().copied(), &dropped);
+        Self { session, cases, sorted, counting, dropped, end }
+    }
+
+    /// The same, as a part of a session that has ended so: what other cases did is part of its end.
+    #[must_use]
+    pub fn ending_as(self, end: (u8, Skips)) -> Self {
+        Self { end, ..self }
     }
 
     /// The attempts that are only counted.
@@ -71,9 +82,19 @@ impl<'a> Results<'a> {
         total
     }
 
+    /// The exit code that its cases give the session.
+    pub fn exit_code(&self) -> u8 {
+        self.end.0
+    }
+
+    /// What its skipped cases mean for the end of the session.
+    pub fn skips(&self) -> Skips {
+        self.end.1
+    }
+
     /// How many cases ended how.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts::of(&self.counting, self.session.num_cases);
+        let mut counts = Counts { skips: self.skips(), ..Counts::of(&self.counting, self.session.num_cases) };
         for (outcome, is_quarantined, times) in self.dropped.outcomes() {
             let is_excused = is_quarantined && outcome.row().grade == Grade::Bad;
             (0..times).for_each(|_| counts.add(outcome, is_excused));
@@ -136,6 +157,9 @@ pub struct Counts {
     pub stopped: u32,
     /// Selected, but without a result: the session ended before they started.
     pub not_run: u32,
+    /// What the skipped ones mean.
+    #[serde(skip)]
+    pub skips: Skips,
     /// The same by outcome: `fail{sanity}`.
     #[serde(skip)]
     pub by_outcome: BTreeMap<String, u32>,
@@ -183,9 +207,23 @@ impl Counts {
         self.passed + self.failed + self.expected + self.quarantined + self.stopped
     }
 
-    /// Whether there is nothing to look into: something was selected, and all of it was run or skipped as it should be.
+    /// Whether there is nothing to look into: something was run, and the rest was run or skipped as it should be.
     pub fn is_fine(&self) -> bool {
-        self.total > 0 && self.failed + self.aborted + self.not_run == 0
+        self.total > 0 && self.failed + self.aborted + self.not_run == 0 && self.skips == Skips::Accepted
+    }
+
+    /// Why a session is no success, though no case failed.
+    pub fn why_skips_fail(&self) -> Option<String> {
+        let skipped = counted(self.skipped as usize, "case");
+        match self.skips {
+            Skips::Accepted => None,
+            Skips::NothingRan if self.not_run > 0 => None,
+            Skips::NothingRan if self.skipped == 1 => {
+                Some("nothing ran: the only case was skipped, which proves nothing".to_owned())
+            }
+            Skips::NothingRan => Some(format!("nothing ran: all {skipped} were skipped, which proves nothing")),
+            Skips::Refused => Some(format!("{skipped} skipped, which --fail-on-skip does not accept")),
+        }
     }
 }
 
@@ -260,11 +298,13 @@ mod tests {
     #[test]
     fn only_a_whole_session_without_a_failure_is_fine() {
         let of = |outcomes: &[Outcome], not_run| {
-            let mut counts = Counts { total: not_run, not_run, ..Counts::default() };
-            for outcome in outcomes {
-                counts.add(outcome, false);
-            }
-            counts.is_fine()
+            let result = |(number, outcome): (usize, &Outcome)| {
+                let name = CaseName { display: number.to_string(), ..CaseName::default() };
+                CaseResult { name, outcome: outcome.clone(), ..CaseResult::default() }
+            };
+            let results: Vec<CaseResult> = outcomes.iter().enumerate().map(result).collect();
+            let num_cases = u32::try_from(results.len()).unwrap() + not_run;
+            Results::new(&Session { num_cases, ..Session::default() }, &results).counts().is_fine()
         };
         let rows: [(&[Outcome], u32, bool); 8] = [
             (&[Outcome::Pass, Outcome::Skip, Outcome::Xfail, Outcome::Stopped("x".into())], 0, true),
@@ -272,7 +312,7 @@ mod tests {
             (&[Outcome::Pass, Outcome::Abort], 0, false),
             (&[Outcome::Pass, Outcome::Xpass], 0, false),
             (&[Outcome::Timeout(Clock::Pending)], 0, false),
-            (&[Outcome::Skip], 0, true),
+            (&[Outcome::Skip, Outcome::Skip], 0, false),
             (&[], 0, false),
             (&[], 1, false),
         ];

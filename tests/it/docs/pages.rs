@@ -297,7 +297,7 @@ fn the_table_of_outcomes_is_what_the_program_does() {
     let once = Policy::Retry { max: 1, threshold: Threshold::Percent(100) };
     for (outcome, (word, cells)) in outcomes().iter().zip(&table) {
         let [line, phases, _, exit, retried, objects, counted] = &cells[..] else { panic!("{word}: {cells:?}") };
-        assert_eq!(exit, &pipeline::exit_code([outcome], false).to_string(), "{word}: the exit code");
+        assert_eq!(exit, &outcome.row().exit_code.to_string(), "{word}: the exit code");
         assert_eq!(outcome.is_fine(), exit == "0", "{word}: fine");
         let kept = if pipeline::cleanup_after(outcome) == Disposition::Delete { "deleted" } else { "kept" };
         assert_eq!(objects, kept, "{word}: the objects");

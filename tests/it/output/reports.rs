@@ -218,3 +218,44 @@ fn a_command_names_the_files_of_all_that_its_case_needs() {
         assert!(ended.stdout.contains(ran), "{job}: {}{}", ended.stdout, ended.stderr);
     }
 }
+
+const SKIPPED: &str = "name: ran\nvalid_systems: ['*']\ntags: [run]\nexecutable: 'true'\nsanity: []\n---\nname: left\nvalid_systems: ['*']\n\
+    executable: 'true'\nwhen: [{ if: \"partition.name == 'default'\", skip: not here }]\nsanity: []\n";
+
+#[test]
+fn a_session_in_which_nothing_ran_has_passed_in_no_report() {
+    let sandbox = Sandbox::with_check(SKIPPED);
+    let rows: [(&[&str], i32, &str); 6] = [
+        (&["-n", "left"], 3, "nothing ran: the only case was skipped, which proves nothing"),
+        (&["-n", "left", "--repeat", "2"], 3, "nothing ran: all 2 cases were skipped, which proves nothing"),
+        (&[], 0, ""),
+        (&["--fail-on-skip"], 3, "1 case skipped, which --fail-on-skip does not accept"),
+        (&["-n", "ran", "--fail-on-skip"], 0, ""),
+        (&["-n", "left", "--shard", "1/2"], 3, ""),
+    ];
+    for (more, code, sentence) in rows {
+        let shard = more.contains(&"--shard");
+        let ended = sandbox.muster(&[&ALL[..], more].concat());
+        if shard {
+            // One of the two shares is empty.
+            let other = sandbox.muster(&[&ALL[..], &["-n", "left", "--shard", "2/2"]].concat());
+            let mut codes = [ended.code, other.code];
+            codes.sort_unstable();
+            assert_eq!(codes, [Some(0), Some(3)]);
+            continue;
+        }
+        assert_eq!(ended.code, Some(code), "{more:?}: {}{}", ended.stdout, ended.stderr);
+        let word = if code == 0 { "[  PASSED  ]" } else { "[  FAILED  ]" };
+        assert!(ended.stdout.contains(word) && ended.stdout.contains(sentence), "{more:?}: {}", ended.stdout);
+        let report: serde_json::Value = serde_json::from_str(&sandbox.read("r.json")).expect("JSON");
+        assert_eq!(report["totals"]["exit_code"], code, "{more:?}");
+        assert_eq!(sandbox.read("out/r.xml").contains("<error type=\"skip\""), code == 3, "{more:?}");
+        let html = sandbox.read("out/r.html");
+        assert_eq!(html.contains("proves nothing") || html.contains("does not accept"), code == 3, "{more:?}");
+        let shown = sandbox.muster(&["results", "show", "--db", "r.db"]).stdout;
+        assert!(shown.contains(word) && shown.contains(sentence), "{more:?}: {shown}");
+        let lines = sandbox.muster(&[&["-c", "check.yaml", "-r", "--format", "pretty"], more].concat());
+        assert_eq!(lines.stdout.contains("test result: ok"), code == 0, "{more:?}: {}", lines.stdout);
+        assert_eq!(lines.code, Some(code), "{more:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Which cases run, how often and in which order: copies, nodes, shares. What is listed is what runs.
 
 use super::rounds::{attempts, muster, sandbox};
-use crate::sandbox::Ended;
+use crate::sandbox::{Ended, Sandbox};
 use insta::assert_snapshot;
 use serde_json::Value;
 
@@ -166,4 +166,77 @@ fn an_empty_share_is_one_line_and_no_failure() {
     assert!(!sandbox.path("reports").exists(), "no session begins");
     let ended = muster(&sandbox, &["-n", "nothing-like-this", "-r", &share]);
     assert_eq!(ended.code, Some(2), "an empty selection is a mistake");
+}
+
+/// The ids of the sessions, the newest first.
+fn sessions(sandbox: &Sandbox) -> Vec<String> {
+    let listed = sandbox.muster(&["results", "list", "--format", "json"]);
+    let listed: Vec<Value> = serde_json::from_str(&listed.stdout).expect("JSON");
+    listed.iter().map(|session| session["session"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn a_session_goes_on_from_the_newest_of_its_system_that_has_one_of_its_cases() {
+    let sandbox = sandbox();
+    let bad = muster(&sandbox, &["-r", "-n", "bad"]);
+    assert_eq!(bad.code, Some(1), "{}", bad.stderr);
+    muster(&sandbox, &["-r", "-n", "good"]);
+    let [good_session, bad_session] = <[String; 2]>::try_from(sessions(&sandbox)).expect("two sessions");
+    // A session of another system, in another folder, is the newest of the database.
+    sandbox.write("elsewhere/check.yaml", "name: good\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
+    let mut other = sandbox.command(&["-c", "check.yaml", "-r", "--system", "local"]);
+    let other = other.current_dir(sandbox.path("elsewhere")).output().expect("the binary runs");
+    assert_eq!(other.status.code(), Some(0));
+
+    let ended = muster(&sandbox, &["-r", "--restore-session", "--failed", "-n", "bad"]);
+    assert_eq!((ended.code, attempts(&sandbox)), (Some(1), vec!["bad 1 fail".to_owned()]), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with(&format!("session {bad_session} of system `site` in ")), "{}", ended.stderr);
+
+    // What the session does not have runs.
+    let ended = muster(&sandbox, &["-r", &format!("--restore-session={good_session}"), "--failed", "-n", "good|flaky"]);
+    assert_eq!((ended.code, attempts(&sandbox)), (Some(1), vec!["flaky 1 fail".to_owned(), "good 1 pass".to_owned()]));
+
+    let ended = muster(&sandbox, &["-r", &format!("--restore-session={good_session}"), "--failed", "-n", "bad"]);
+    let newest = sessions(&sandbox).into_iter().nth(1).expect("a session");
+    let expected = [
+        format!("error: session {good_session} of system `site` in "),
+        format!("; the newest that has is session {newest} of system `site` in "),
+    ];
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.starts_with(&expected[0]) && ended.stderr.contains(&expected[1]), "{}", ended.stderr);
+
+    sandbox.write("new.yaml", "name: new\nvalid_systems: ['*']\nexecutable: 'true'\nsanity: []\n");
+    let args = ["-C", "site.yaml", "--system", "site", "-c", "new.yaml", "-r", "--restore-session", "--failed"];
+    let ended = sandbox.muster(&args);
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    assert!(ended.stderr.starts_with("error: no session of system `site` in "), "{}", ended.stderr);
+}
+
+#[test]
+fn copies_of_an_earlier_session_are_found_without_the_flag() {
+    let sandbox = sandbox();
+    muster(&sandbox, &["-r", "-n", "good|bad", "--repeat", "2"]);
+    let ended = muster(&sandbox, &["-r", "--restore-session", "--failed", "-n", "good|bad"]);
+    assert!(ended.stderr.ends_with(": 2 case(s) are restored, 2 run\n"), "{}", ended.stderr);
+    assert_eq!(attempts(&sandbox), ["bad 1 fail", "bad 1 fail", "good 1 pass", "good 1 pass"]);
+    assert!(ended.stdout.contains("bad %.repeat_no=0 ") && ended.stdout.contains("bad %.repeat_no=1 "), "{}", ended.stdout);
+    let ended = muster(&sandbox, &["-r", "--restore-session", "--failed", "-n", "good"]);
+    assert_eq!((ended.code, attempts(&sandbox).len()), (Some(0), 4), "restored passes count: {}{}", ended.stdout, ended.stderr);
+}
+
+#[test]
+fn the_newest_session_of_another_folder_is_named() {
+    let sandbox = sandbox();
+    muster(&sandbox, &["-r", "-n", "good"]);
+    let note = |folder: &str, args: &[&str]| {
+        let output = sandbox.command(args).current_dir(sandbox.path(folder)).output().expect("the binary runs");
+        sandbox.ended(&output).stderr
+    };
+    std::fs::create_dir(sandbox.path("other")).expect("a folder");
+    let rows: [&[&str]; 3] = [&["results", "show"], &["results", "compare", "latest", "latest"], &["top", "latest"]];
+    for args in rows {
+        assert!(!note("", args).contains("note: `latest`"), "{args:?}");
+        let text = note("other", args);
+        assert!(text.contains("note: `latest` is session 2") && text.contains(" of system `site` in "), "{args:?}: {text}");
+    }
 }

@@ -267,10 +267,25 @@ pub fn display(value: &Value) -> Option<String> {
     }
 }
 
-/// The settings as a mapping `variables: { name: value }`, to merge over a check.
+/// The settings as `variables: { name: value }`, to merge over a check. `num_tasks` is a key that is read like a variable.
 pub(crate) fn as_variables(set: &[Arc<Setting>]) -> Node {
     let span = Span::default();
     let key = |text: &str| Node::scalar(span, text, yaml::Style::Quoted);
-    let entries = set.iter().map(|setting| (key(&setting.name), Node::from_value(&setting.value, span))).collect();
-    Node::new(span, Kind::Map(vec![(key("variables"), Node::new(span, Kind::Map(entries)))]))
+    let entry = |setting: &Arc<Setting>| (key(&setting.name), Node::from_value(&setting.value, span));
+    let (keys, variables): (Vec<_>, Vec<_>) = set.iter().partition(|setting| &*setting.name == "num_tasks");
+    let variables = Node::new(span, Kind::Map(variables.into_iter().map(entry).collect()));
+    Node::new(span, Kind::Map(keys.into_iter().map(entry).chain([(key("variables"), variables)]).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_of_a_fixture_sets_is_a_variable_or_the_number_of_tasks() {
+        let setting = |name: &str, value: i64| Setting { name: name.into(), value: value.into(), text: value.to_string().into() };
+        let tree = as_variables(&[Arc::new(setting("num_tasks", 4)), Arc::new(setting("n", 1))]);
+        let value = yaml::to_parameter_value(&tree).expect("sound");
+        assert_eq!(value.to_string(), r#"{"num_tasks":4,"variables":{"n":1}}"#);
+    }
 }

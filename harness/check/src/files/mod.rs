@@ -3,6 +3,7 @@
 pub mod check_file;
 pub mod extends;
 pub mod load;
+pub mod named_as_keys;
 pub mod needs;
 pub mod overrides;
 pub mod reference_file;

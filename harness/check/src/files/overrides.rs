@@ -1,9 +1,12 @@
 //! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, which override the file.
 
-use crate::files::{check_file::CheckFile, load::Document};
+use crate::files::{
+    load::Document,
+    named_as_keys::{self, is_key},
+};
 use muster_text::{
     Value,
-    decode::{Keyed, MoreKeys},
+    decode::MoreKeys,
     diagnostic::{Diagnostic, FileId, Sources, Span},
     yaml::{self, Kind, Node, Style},
 };
@@ -66,7 +69,7 @@ impl Overrides {
                 (false, Some(declared), _) => (Some("variables"), option.variable(declared)),
                 (_, None, Some(declared)) => (Some("parameters"), option.parameter(declared)),
                 (false, None, None) if is_key(&option.name, &self.more) => (None, option.key(tree.get(&option.name))),
-                (true, Some(declared), _) => (Some("parameters"), option.values(is_text(declared))),
+                (true, Some(declared), _) => (Some("parameters"), option.values_of(declared)),
                 (true, None, None) if is_key(&option.name, &self.more) => (Some("parameters"), option.values(false)),
                 (_, None, None) => continue,
             };
@@ -77,10 +80,7 @@ impl Overrides {
             }
             match (option.is_parameter, variable, parameter) {
                 (true, Some(_), _) => settings.set(Some("variables"), option, Node::from_value(&Value::Null, option.span)),
-                (true, None, None) => {
-                    let value = Node::scalar(option.span, format!("${{{{ {} }}}}", option.name), Style::Plain);
-                    settings.set(None, option, value);
-                }
+                (true, None, None) => settings.set(None, option, named_as_keys::value(&option.name, option.span)),
                 _ => {}
             }
         }
@@ -97,7 +97,7 @@ impl Overrides {
                     .flat_map(Node::entries)
                     .filter_map(|(key, _)| key.text())
             };
-            let keys = keys(&self.more).filter(|key| is_key(key, &self.more)).map(|key| -> &str { key });
+            let keys = named_as_keys::keys(&self.more).filter(|key| is_key(key, &self.more)).map(|key| -> &str { key });
             let known: Vec<&str> = names("variables").chain(names("parameters")).chain(keys).collect();
             let flag = if option.is_parameter { "-P" } else { "-S" };
             // Its line would show the value: a slip in the name of a secret hides that it is one.
@@ -105,16 +105,6 @@ impl Overrides {
             diagnostics.push(Diagnostic::general(message).did_you_mean(&option.name, known, None));
         }
     }
-}
-
-/// A key of a check that is set as a whole.
-fn is_key(name: &str, more: &MoreKeys) -> bool {
-    let fixed = ["name", "abstract", "extends", "parameters", "variables", "exclude", "fixtures", "depends_on", "when"];
-    !fixed.contains(&name) && keys(more).any(|key| key == name)
-}
-
-fn keys(more: &MoreKeys) -> impl Iterator<Item = &'static str> {
-    CheckFile::TABLE.keys.iter().map(|key| key.name).chain(more.iter().map(|key| key.name))
 }
 
 /// A tree that grows: keys, and keys in a mapping such as `variables`. Of two settings of one thing the later counts.
@@ -232,17 +222,37 @@ impl Override {
 
     /// The value for a variable: of the declared one's type.
     fn variable(&self, declared: &Node) -> Result<Node, Diagnostic> {
-        let known = if declared.has_placeholder() { "anything" } else { declared.what() };
-        match known {
-            "text" => return Ok(self.as_text()),
+        match declared.what() {
+            "text" if !declared.has_placeholder() => return Ok(self.as_text()),
             "a list" => return self.values(is_text(declared)),
             _ => {}
         }
         let value = self.value()?;
-        if matches!(known, "anything" | "nothing") || value.what() == known {
-            return Ok(value);
+        self.is_of_type(declared, &value, &self.shown)?;
+        Ok(value)
+    }
+
+    /// The values for a variable that becomes a parameter: each of the declared one's type.
+    fn values_of(&self, declared: &Node) -> Result<Node, Diagnostic> {
+        let as_text = declared.what() == "text" && !declared.has_placeholder();
+        let values = self.values(as_text)?;
+        // In brackets, too, what is written for a text is one.
+        let of_text = |item: &Node| item.text().filter(|_| as_text).map(|text| Node::scalar(self.span, text, Style::Quoted));
+        let values: Vec<Node> = values.items().iter().map(|item| of_text(item).unwrap_or_else(|| item.clone())).collect();
+        for value in &values {
+            let shown = value.text().filter(|_| self.shown == self.text).unwrap_or(&self.shown);
+            self.is_of_type(declared, value, shown)?;
         }
-        let message = format!("variable `{}` is {known}, and `{}` is {}", self.name, self.shown, value.what());
+        Ok(self.list(values))
+    }
+
+    /// Whether a value has the type of the declared one. A placeholder or null may become anything.
+    fn is_of_type(&self, declared: &Node, value: &Node, shown: &str) -> Result<(), Diagnostic> {
+        let known = declared.what();
+        if declared.has_placeholder() || known == "nothing" || value.what() == known {
+            return Ok(());
+        }
+        let message = format!("variable `{}` is {known}, and `{shown}` is {}", self.name, value.what());
         Err(Diagnostic::error(self.span, message).related(declared.span, "declared here"))
     }
 
@@ -344,6 +354,10 @@ mod tests {
         let rows = [
             ("n=1,2", r#"{"parameters":{"n":[1,2]},"variables":{"n":null}}"#),
             ("t=1.20,x", r#"{"parameters":{"t":["1.20","x"]},"variables":{"t":null}}"#),
+            ("t=[1, x]", r#"{"parameters":{"t":["1","x"]},"variables":{"t":null}}"#),
+            ("no=x,1", r#"{"parameters":{"no":["x",1]},"variables":{"no":null}}"#),
+            ("e=x,1", r#"{"parameters":{"e":["x",1]},"variables":{"e":null}}"#),
+            ("m=[{ name: a, x: 2 }]", r#"{"parameters":{"m":[{"name":"a","x":2}]},"variables":{"m":null}}"#),
             ("p=7,8", r#"{"parameters":{"p":[7,8]}}"#),
             ("s=large,small", r#"{"parameters":{"s":[{"name":"large","n":2},{"name":"small","n":1}]}}"#),
             ("num_tasks=[1, 2]", r#"{"num_tasks":"${{ num_tasks }}","parameters":{"num_tasks":[1,2]}}"#),
@@ -372,6 +386,17 @@ mod tests {
         ];
         for (option, expected) in rows {
             assert_eq!(overridden(&[option], &[]).1, [expected], "{option}");
+        }
+        let rows = [
+            ("n=1,abc", "variable `n` is a number, and `abc` is text"),
+            ("n=[1, true]", "variable `n` is a number, and `true` is a boolean"),
+            ("b=1", "variable `b` is a boolean, and `1` is a number"),
+            ("m=1", "variable `m` is a mapping, and `1` is a number"),
+            ("l=7,8", "variable `l` is a list, and `7` is a number"),
+            ("when=1", "-P when: no check has a variable, parameter or key `when`"),
+        ];
+        for (option, expected) in rows {
+            assert_eq!(overridden(&[], &[option]).1, [expected], "{option}");
         }
     }
 }

@@ -61,10 +61,44 @@ fn a_parameter_may_count_tasks_and_hides_no_fact() {
     assert_eq!(all.iter().map(|rendered| rendered.workload.num_tasks).collect::<Vec<_>>(), [2, 4]);
     assert_eq!(
         mistakes(&check(&format!("{PLAIN}\nparameters: {{ num_tasks: [x] }}"))),
+        ["the parameter `num_tasks` sets the key of this name: expected a whole number from 1, found text"]
+    );
+    assert_eq!(
+        mistakes(&check(&format!("{PLAIN}\nparameters: {{ num_tasks: [x] }}\nnum_tasks: null"))),
         ["`num_tasks` must be a whole number above 0"]
     );
     assert_eq!(
         mistakes(&check(&format!("{PLAIN}\nparameters: {{ partition: [x] }}"))),
         ["`partition` is a fact that Muster fills in"]
     );
+}
+
+#[test]
+fn a_parameter_with_the_name_of_a_key_sets_it_in_every_case() {
+    let limits = |rest: &str| -> Vec<u64> {
+        let (cases, mistakes) = cases(rest);
+        assert_eq!(mistakes, [""; 0], "{rest}");
+        let limit = |case: &TestCase| case.render(&LaunchFacts::rehearsal()).expect("sound").workload.limits.run;
+        cases.iter().map(|case| limit(case).unwrap_or_default().as_secs()).collect()
+    };
+    let base = format!("name: base\nabstract: true\n{PLAIN}\nparameters: {{ time_limit: [1m, 90] }}\n---\n");
+    let derived = |more: &str| format!("{base}{}", check(&format!("extends: '#base'\n{more}")));
+    let own = |more: &str| check(&format!("{PLAIN}\nparameters: {{ time_limit: [1m, 90] }}\n{more}"));
+    let when = "when: [{ with: { time_limit: 1m }, time_limit: 5m }]";
+    let rows = [
+        (own(""), [60, 90]),
+        (own("time_limit: 3m"), [180, 180]),
+        (own(when), [300, 90]),
+        (derived(""), [60, 90]),
+        (derived("time_limit: 3m"), [180, 180]),
+        (derived(when), [300, 90]),
+        (derived("parameters: { time_limit: [2m, 3m] }"), [120, 180]),
+        (base.replace("---", "time_limit: 7m\n---") + &check("extends: '#base'"), [420, 420]),
+    ];
+    for (text, expected) in rows {
+        assert_eq!(limits(&text), expected, "{text}");
+    }
+    let early = cases(&format!("name: c\n{PLAIN}\nparameters: {{ valid_systems: ['eidf:gpu', 'eidf:cpu'], tags: [a, b] }}\n")).0;
+    let places: Vec<String> = early.iter().map(|case| format!("{} {}", case.name.partition, case.tags().join(" "))).collect();
+    assert_eq!(places, ["gpu a", "gpu a", "gpu b", "gpu b", "cpu a", "cpu b"]);
 }

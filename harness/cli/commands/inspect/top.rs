@@ -108,7 +108,7 @@ fn draw(top: &Top, state: SessionState, terminal: Terminal) {
 /// The session that is named, else the newest that is not over, else the newest.
 async fn chosen(cli: &Cli, reader: &Reader, session: Option<&str>, terminal: Terminal) -> anyhow::Result<SessionRow> {
     if let Some(session) = session {
-        return database::session_named(reader, session).await;
+        return database::session_named(cli, reader, session, terminal).await;
     }
     let mut rows = reader.sessions(NEWEST, &owner::is_alive).await?;
     resolve_states(cli, reader, &mut rows, terminal).await?;

@@ -23,7 +23,11 @@ use crate::{
     },
     settings::{self, Places},
     terminal::Terminal,
-    wiring::{self, Wired, database, owners, secrets},
+    wiring::{
+        self, Wired,
+        database::{self, LATEST},
+        owners, secrets,
+    },
 };
 use anyhow::{Context, bail};
 use muster_check::{
@@ -50,7 +54,7 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
     let runtime = runtime::build().context("start the runtime")?;
     let early = Early::listen(&runtime, early::NOTHING_LAUNCHED, terminal)?;
     let reader = runtime.block_on(database::reader_of_writer(&Places::of(cli).database))?;
-    let row = runtime.block_on(named(&reader, session))?;
+    let row = runtime.block_on(named(cli, &reader, session, terminal))?;
     let id = &row.session.id;
     match row.state {
         SessionState::Interrupted | SessionState::Unknown => {}
@@ -210,12 +214,15 @@ fn summary(session: &Session, past: &OwnedSession, cases: &[TestCase]) -> String
     )
 }
 
-async fn named(reader: &Reader, session: &str) -> anyhow::Result<SessionRow> {
-    if session != "latest" {
-        return database::session_named(reader, session).await;
+async fn named(cli: &Cli, reader: &Reader, session: &str, terminal: Terminal) -> anyhow::Result<SessionRow> {
+    if session != LATEST {
+        return database::session_named(cli, reader, session, terminal).await;
     }
     let is_left = |row: &SessionRow| matches!(row.state, SessionState::Interrupted | SessionState::Unknown);
     let found = reader.sessions(100, &owner::is_alive).await?.into_iter().find(is_left);
+    if let Some(row) = &found {
+        database::tell_of_latest(&cli.files, &row.session, terminal);
+    }
     found.with_context(|| {
         let path = reader.database().display();
         format!("no session in {path} was left by a process that is gone: `-r --restore-session` goes on with one that was interrupted")

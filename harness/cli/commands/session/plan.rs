@@ -79,7 +79,7 @@ pub fn plan(
     // It costs as much as a fifth of a listing.
     let fingerprint = matches!(purpose, Purpose::Run(_)).then(fingerprint);
     let restored = match &cli.rounds.restore_session {
-        Some(named) => restore::restore(cli, named, &mut selection.cases, purpose, runtime, terminal)?,
+        Some(named) => restore::restore(cli, named, &mut selection, purpose, runtime, terminal)?,
         None => Vec::new(),
     };
     Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint, quarantine }))

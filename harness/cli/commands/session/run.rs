@@ -38,7 +38,7 @@ use muster_session::{runtime, session_loop::plan::SessionPlan};
 use std::{collections::BTreeMap, path::PathBuf};
 use tokio::runtime::Runtime;
 
-/// Runs the selection. The exit code is that of [`muster_core::decisions::rounds::exit_code`].
+/// Runs the selection. The exit code is that of [`muster_core::decisions::rounds::end`].
 pub fn run(parsed: &Parsed, command_line: &[String], terminal: Terminal) -> anyhow::Result<u8> {
     let cli = &parsed.cli;
     let selection = selection::select(cli, Depth::Every, terminal.live)?;
@@ -132,6 +132,7 @@ fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Resu
         num_cases: 0,
         interrupted: false,
         counting: cli.rounds.policy()?.counting(),
+        fail_on_skip: cli.rounds.fail_on_skip,
         extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
         facts: site_hash(selection),
         ..Session::default()

@@ -12,6 +12,7 @@ use crate::{
     value::{ClassId, Declared, Piece, Thing, Value, cel::Cel, cond::Cond},
     world::Root,
 };
+use muster_check::files::named_as_keys::{FIXED, is_key};
 
 /// A check, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,6 +123,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     making.references(reading, &units);
     making.variables(reading);
     making.completeness(reading);
+    making.labels(reading);
     if purpose == Purpose::Fixture {
         making.leave(&["valid_systems", "valid_prog_environs"]);
     }
@@ -277,6 +279,11 @@ impl Making {
                 }
                 continue;
             }
+            if FIXED.contains(&&*param.name) {
+                let why = format!("no parameter may be called `{}`, which is a key of a check", param.name);
+                reading.tell_of(&param.name, Level::Refused, why, Some("rename it"));
+                continue;
+            }
             let value = |(value, shown): (&Value, &String)| {
                 if !param.is_wrapped {
                     return value.clone();
@@ -291,6 +298,16 @@ impl Making {
         }
         if !parameters.is_empty() {
             self.put("parameters", Value::Dict(parameters));
+        }
+    }
+
+    /// A parameter with the name of a key that ReFrame does not have, or has not set, is a label: here it would set the key.
+    fn labels(&mut self, reading: &Reading) {
+        for param in &reading.interp.test.params {
+            let is_written = self.entries.iter().any(|(key, _)| key.trim_end_matches('+') == param.name);
+            if !is_written && is_key(&param.name, &reading.interp.world.keys) {
+                self.put(&param.name, Value::None);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::{
         scheduler::{Disposition, Ending, JobStatus},
         workload::{Clock, Limits},
     },
-    result::{Grade, Outcome},
+    result::{CaseResult, Grade, Outcome},
 };
 use std::time::Duration;
 
@@ -83,15 +83,53 @@ pub const EXIT_INTERRUPTED: u8 = 130;
 /// The exit code of a session in which a case was not let run, and of a process that has lost its session to another.
 pub const EXIT_LOST: u8 = 3;
 
-/// The exit code of a session: 130 after an interrupt, else 1 if a case judged badly, else 3 if one was not let run,
-/// else 0.
-pub fn exit_code<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>, interrupted: bool) -> u8 {
+/// What the skipped cases of a session mean for its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Skips {
+    #[default]
+    Accepted,
+    /// There are cases, and every one was skipped.
+    NothingRan,
+    /// `--fail-on-skip`, and a case was skipped.
+    Refused,
+}
+
+/// What skipped cases mean. Of each case: its outcome, and whether it is in quarantine. Nothing has run where every case was
+/// skipped, whether it counts or not.
+pub fn skips<'a>(cases: impl IntoIterator<Item = (&'a Outcome, bool)>, fail_on_skip: bool) -> Skips {
+    let (mut is_empty, mut has_run, mut counts) = (true, false, false);
+    for (outcome, is_quarantined) in cases {
+        is_empty = false;
+        has_run |= *outcome != Outcome::Skip;
+        counts |= *outcome == Outcome::Skip && !is_quarantined;
+    }
+    match (is_empty || has_run, fail_on_skip && counts) {
+        (false, _) => Skips::NothingRan,
+        (true, true) => Skips::Refused,
+        (true, false) => Skips::Accepted,
+    }
+}
+
+/// Whether a case is one of those that fail a session by being skipped.
+pub fn fails(case: &CaseResult, skips: Skips) -> bool {
+    case.outcome == Outcome::Skip
+        && match skips {
+            Skips::Accepted => false,
+            Skips::NothingRan => true,
+            Skips::Refused => case.quarantine.is_none(),
+        }
+}
+
+/// The exit code of a session: 130 after an interrupt, else 1 if a case judged badly, else 3 if one was not let run, if nothing
+/// ran or a skip is refused, else 0. Of each case: its outcome, and whether it is in quarantine, where it does not count.
+pub fn exit_code<'a>(cases: impl IntoIterator<Item = (&'a Outcome, bool)>, skips: Skips, interrupted: bool) -> u8 {
     if interrupted {
         return EXIT_INTERRUPTED;
     }
-    let codes = outcomes.into_iter().map(|outcome| outcome.row().exit_code);
+    let lost = if skips == Skips::Accepted { 0 } else { EXIT_LOST };
+    let counting = cases.into_iter().filter(|(_, is_quarantined)| !is_quarantined);
     // 1 outranks 3: a judged failure is the stronger news.
-    codes.fold(0, |worst, code| match (worst, code) {
+    counting.map(|(outcome, _)| outcome.row().exit_code).fold(lost, |worst, code| match (worst, code) {
         (1, _) | (_, 1) => 1,
         (worst, code) => worst.max(code),
     })
@@ -165,17 +203,43 @@ mod tests {
     fn exit_codes_follow_the_table() {
         let fail = Outcome::Fail(Failure::Sanity);
         let infra = Outcome::Error(Fault::Infra);
-        let rows: [(&[&Outcome], bool, u8); 7] = [
-            (&[&Outcome::Pass, &Outcome::Skip, &Outcome::Xfail], false, 0),
-            (&[&Outcome::Pass, &fail, &infra], false, 1),
-            (&[&infra, &fail], false, 1),
-            (&[&infra, &Outcome::Pass], false, 3),
-            (&[&Outcome::Xpass], false, 1),
-            (&[&Outcome::Pass], true, 130),
-            (&[], false, 0),
+        let (pass, skip) = (Outcome::Pass, Outcome::Skip);
+        // The outcomes, whether a signal came, and the exit codes without and with `--fail-on-skip`.
+        let rows: [(&[&Outcome], bool, [u8; 2]); 13] = [
+            (&[&pass, &skip, &Outcome::Xfail], false, [0, 3]),
+            (&[&pass, &Outcome::Xfail], false, [0, 0]),
+            (&[&pass, &fail, &infra], false, [1, 1]),
+            (&[&infra, &fail], false, [1, 1]),
+            (&[&infra, &pass], false, [3, 3]),
+            (&[&Outcome::Xpass], false, [1, 1]),
+            (&[&pass], true, [130, 130]),
+            (&[], false, [0, 0]),
+            (&[&skip, &skip], false, [3, 3]),
+            (&[&skip, &Outcome::Xfail], false, [0, 3]),
+            (&[&skip, &Outcome::Stopped(String::new())], false, [0, 3]),
+            (&[&skip, &fail], false, [1, 1]),
+            (&[&skip], true, [130, 130]),
         ];
-        for (outcomes, interrupted, code) in rows {
-            assert_eq!(exit_code(outcomes.iter().copied(), interrupted), code, "{outcomes:?}");
+        for (outcomes, interrupted, codes) in rows {
+            let cases = || outcomes.iter().map(|outcome| (*outcome, false));
+            let code = |refused| exit_code(cases(), skips(cases(), refused), interrupted);
+            assert_eq!([false, true].map(code), codes, "{outcomes:?}");
+        }
+    }
+
+    #[test]
+    fn in_quarantine_a_case_runs_and_a_skip_does_not_count() {
+        let fail = Outcome::Fail(Failure::Sanity);
+        let rows: [(&[(&Outcome, bool)], [Skips; 2], [u8; 2]); 4] = [
+            (&[(&fail, true), (&Outcome::Skip, false)], [Skips::Accepted, Skips::Refused], [0, 3]),
+            (&[(&Outcome::Pass, false), (&Outcome::Skip, true)], [Skips::Accepted; 2], [0, 0]),
+            (&[(&Outcome::Skip, true)], [Skips::NothingRan; 2], [3, 3]),
+            (&[(&fail, true)], [Skips::Accepted; 2], [0, 0]),
+        ];
+        for (cases, meant, codes) in rows {
+            let skips = [false, true].map(|refused| skips(cases.iter().copied(), refused));
+            assert_eq!(skips, meant, "{cases:?}");
+            assert_eq!(skips.map(|skips| exit_code(cases.iter().copied(), skips, false)), codes, "{cases:?}");
         }
     }
 }

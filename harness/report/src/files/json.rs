@@ -29,7 +29,7 @@ use serde_json::json;
 use std::{borrow::Cow, fmt::Write};
 
 /// The version of the format. Its second number grows with every new field, the first when one changes or goes.
-pub const REPORT_VERSION: &str = "1.2";
+pub const REPORT_VERSION: &str = "1.3";
 
 /// The report of a session. `environment` is what is known of the machines and versions it ran on.
 pub fn report(results: &Results<'_>, environment: Option<&Value>) -> Result<String, RenderError> {
@@ -95,6 +95,7 @@ fn session(session: &Session) -> Value {
         "num_cases": session.num_cases,
         "interrupted": session.interrupted,
         "counting": session.counting,
+        "fail_on_skip": session.fail_on_skip,
         "extras": map(&session.extras),
     })
 }
@@ -298,6 +299,7 @@ fn totals(results: &Results<'_>) -> Value {
         "aborted": counts.aborted,
         "stopped": counts.stopped,
         "not_run": counts.not_run,
+        "exit_code": results.exit_code(),
         "by_outcome": counts.by_outcome,
         "figures": results.attempts().iter().map(|case| case.measurements.len()).sum::<usize>() + results.dropped().figures,
         "attempts": results.attempts().len() + results.dropped().attempts,

@@ -7,6 +7,7 @@
 //! fail, xpass, invalid, timeout{run}     failure       attempts before it: rerunFailure, rerunError
 //! error, disrupted, timeout{pending}, abort    error   nothing was judged
 //! skip, xfail, what is in quarantine           skipped, its type says which
+//! skip in a session that fails for it          error   nothing ran, or --fail-on-skip
 //! system-out              figures, nodes, warnings, commands, the end of the log
 //! ```
 
@@ -22,7 +23,7 @@ use crate::{
     },
 };
 use muster_core::{
-    decisions::pipeline::EXIT_LOST,
+    decisions::pipeline::{self, EXIT_LOST, Skips},
     result::{CaseResult, Completion, Counting, Outcome},
 };
 use muster_text::shell;
@@ -35,11 +36,12 @@ pub fn report(results: &Results<'_>, rerun_options: &[String]) -> Result<String,
     let mut suites: BTreeMap<String, Vec<TestCase>> = BTreeMap::new();
     let rerun = |case: &CaseResult| command::rerun_in(session, case, rerun_options);
     let of_every = results.session.counting == Counting::Every;
+    let skips = results.skips();
     for attempts in history(results) {
         // Of a session that was run several times every attempt is a test of its own.
         let tests: Vec<_> = if of_every { attempts.chunks(1).collect() } else { vec![attempts.as_slice()] };
         for (last, before) in tests.into_iter().filter_map(<[_]>::split_last) {
-            suites.entry(last.name.place()).or_default().push(test_case(last, before, of_every, &rerun));
+            suites.entry(last.name.place()).or_default().push(test_case(last, before, (of_every, skips), &rerun));
         }
     }
     let mut report = Report::new(xml(&format!("muster {}", session.id)));
@@ -80,8 +82,13 @@ fn properties(results: &Results<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_with: &dyn Fn(&CaseResult) -> String) -> TestCase {
-    let mut status = status(last, rerun_with);
+fn test_case(
+    last: &CaseResult,
+    before: &[&CaseResult],
+    (of_every, skips): (bool, Skips),
+    rerun_with: &dyn Fn(&CaseResult) -> String,
+) -> TestCase {
+    let mut status = status(last, skips, rerun_with);
     let reruns = before.iter().filter(|case| !case.outcome.is_fine()).map(|case| rerun(case));
     if !matches!(status, TestCaseStatus::Skipped { .. }) {
         status.add_reruns(reruns);
@@ -93,7 +100,7 @@ fn test_case(last: &CaseResult, before: &[&CaseResult], of_every: bool, rerun_wi
     case
 }
 
-fn status(case: &CaseResult, rerun_with: &dyn Fn(&CaseResult) -> String) -> TestCaseStatus {
+fn status(case: &CaseResult, skips: Skips, rerun_with: &dyn Fn(&CaseResult) -> String) -> TestCaseStatus {
     let why = one_line(case.cause.as_deref().unwrap_or("no cause was given"));
     if let (true, Some(quarantine)) = (is_excused(case), &case.quarantine) {
         let mut status = TestCaseStatus::skipped();
@@ -103,6 +110,7 @@ fn status(case: &CaseResult, rerun_with: &dyn Fn(&CaseResult) -> String) -> Test
     }
     let mut status = match case.outcome.row().completion {
         Completion::Passed => return TestCaseStatus::success(),
+        Completion::Skipped if pipeline::fails(case, skips) => TestCaseStatus::non_success(NonSuccessKind::Error),
         Completion::Skipped => {
             let mut status = TestCaseStatus::skipped();
             status.set_type(case.outcome.row().word).set_message(xml(&why));

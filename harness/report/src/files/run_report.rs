@@ -37,6 +37,8 @@ struct Head {
     #[serde(default)]
     counting: Counting,
     #[serde(default)]
+    fail_on_skip: bool,
+    #[serde(default)]
     extras: serde_json::Map<String, Value>,
 }
 
@@ -164,6 +166,7 @@ fn session(head: Head) -> Session {
         num_cases: head.num_cases,
         interrupted: head.interrupted,
         counting: head.counting,
+        fail_on_skip: head.fail_on_skip,
         extras: texts(head.extras),
         ..Session::default()
     }

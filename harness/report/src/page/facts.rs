@@ -241,6 +241,7 @@ fn verdict(results: &Results<'_>) -> Json {
         (counts.not_run, "not run"),
     ];
     parts.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    parts.extend(counts.why_skips_fail());
     json!({ "word": word, "tone": tone, "sentence": parts.join(", ") })
 }
 

@@ -24,6 +24,9 @@ pub fn summary(results: &Results<'_>, at: Timestamp) -> String {
     }
     let lead = format!("{} in {}", counted(counts.total as usize, "case"), format_duration(took));
     let mut text = if parts.is_empty() { lead + "\n" } else { folded(&lead, &parts, 80) };
+    if let Some(why) = counts.why_skips_fail() {
+        let _ = writeln!(text, "{why}");
+    }
     if counts.quarantined > 0 {
         let failed = counted(counts.quarantined as usize, "case");
         let _ = writeln!(text, "{failed} failed in quarantine, which does not fail the session");

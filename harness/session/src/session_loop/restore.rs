@@ -9,7 +9,7 @@ use muster_core::{
 };
 use muster_store::{Store, StoreError};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 use tokio::task::JoinSet;
@@ -41,6 +41,56 @@ pub fn divide(cases: &mut Vec<TestCase>, past: &[(Session, Vec<CaseResult>)], fa
     taken.retain(|name, _| !again.contains(name));
     cases.retain(|case| again.contains(&case.name));
     taken.into_values().collect()
+}
+
+/// The name of a case without what distinguishes its copies.
+pub fn plain(name: &CaseName) -> CaseName {
+    CaseName { hidden: String::new(), ..name.clone() }
+}
+
+/// What an earlier session has to have one of, to go on from: the cases that no other one needs. Others may share what is needed.
+pub fn wanted(cases: &[TestCase]) -> BTreeSet<CaseName> {
+    let needed: BTreeSet<&CaseName> = cases.iter().flat_map(|case| case.needs()).map(|need| &*need.case).collect();
+    cases.iter().filter(|case| !needed.contains(&*case.name)).map(|case| plain(&case.name)).collect()
+}
+
+/// The cases as earlier sessions had copied them (`--repeat`, `--distribute`), where this invocation copies none. `past`: their
+/// cases.
+pub fn as_copied<'a>(cases: &[TestCase], past: impl Iterator<Item = &'a CaseName>) -> Vec<TestCase> {
+    if cases.iter().any(|case| !case.name.hidden.is_empty()) {
+        return cases.to_vec();
+    }
+    let once = TestCase::once(cases);
+    let mut known: BTreeMap<CaseName, BTreeSet<&str>> = BTreeMap::new();
+    for name in past {
+        known.entry(plain(name)).or_default().insert(&name.hidden);
+    }
+    // A copy needs copies of what it needs, and these of what they need, in whatever order they are.
+    let mut has_grown = true;
+    while std::mem::take(&mut has_grown) {
+        for case in cases.iter().rev().filter(|case| !once.contains(&case.name)) {
+            let copies = known.entry((*case.name).clone()).or_insert_with(|| BTreeSet::from([""])).clone();
+            for need in case.needs() {
+                let of_need = known.entry((*need.case).clone()).or_default();
+                let before = of_need.len();
+                of_need.extend(&copies);
+                has_grown |= of_need.len() > before;
+            }
+        }
+    }
+    let copies = |case: &TestCase| -> Vec<TestCase> {
+        let Some(copies) = known.get(&*case.name).filter(|_| !once.contains(&case.name)) else { return vec![case.clone()] };
+        copies.iter().map(|hidden| copy(case, hidden, &once)).collect()
+    };
+    cases.iter().flat_map(copies).collect()
+}
+
+/// The copy with this text in its name: `%.nid=node-1 %.repeat_no=0`.
+fn copy(case: &TestCase, hidden: &str, once: &HashSet<Arc<CaseName>>) -> TestCase {
+    hidden.split(' ').filter(|word| !word.is_empty()).fold(case.clone(), |case, word| match word.strip_prefix("%.nid=") {
+        Some(node) => case.on(node, once),
+        None => case.copy(word, once),
+    })
 }
 
 /// Stores restored results as this session's: its report is one for the whole, today and when it is shown again.

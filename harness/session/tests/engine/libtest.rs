@@ -2,9 +2,11 @@
 
 use crate::support::{Bench, Case, case};
 use libtest_mimic::{Arguments, FormatSetting};
+use muster_core::decisions::pipeline::Skips;
 use muster_session::front::libtest::{Submitted, printing, run, silent};
 use serde_json::{Value, json};
 use std::fs;
+use tokio::sync::oneshot;
 
 #[test]
 fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
@@ -21,7 +23,9 @@ fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
             let _inside = runtime.enter();
             let queued = case.queued();
             let name = (*queued.name).clone();
-            Submitted { case: name, scheduler: "fake".into(), result: bench.submit(queued) }
+            let (ended, (sender, result)) = (bench.submit(queued), oneshot::channel());
+            runtime.spawn(async move { sender.send((ended.await.expect("a result"), Skips::Accepted)) });
+            Submitted { case: name, scheduler: "fake".into(), result }
         };
         cases.map(submit).into_iter().collect::<Vec<_>>()
     };

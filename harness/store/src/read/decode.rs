@@ -82,6 +82,7 @@ pub(crate) fn session(row: &Row) -> Result<(Session, Held), Error> {
         num_cases: row.try_get("num_cases")?,
         interrupted: row.try_get("interrupted")?,
         counting: word(row, "counting")?,
+        fail_on_skip: row.try_get("fail_on_skip")?,
         extras: json(row, "extras")?,
         selection: row.try_get("selection")?,
         night: row.try_get::<Option<i64>>("night")?.map(Date::of_days),

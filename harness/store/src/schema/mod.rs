@@ -25,6 +25,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0012_usage.sql"),
     include_str!("migrations/0013_series_in_parts.sql"),
     include_str!("migrations/0014_whole_runs.sql"),
+    include_str!("migrations/0015_fail_on_skip.sql"),
 ];
 
 /// Brings the database to the version this crate knows.

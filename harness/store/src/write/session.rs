@@ -86,6 +86,7 @@ fn columns(SessionEntry { session, command, extras, facts, owner: owned_by }: &S
         ("num_cases", session.num_cases.to_value()),
         ("interrupted", session.interrupted.to_value()),
         ("counting", text(session.counting.as_str())),
+        ("fail_on_skip", session.fail_on_skip.to_value()),
         ("extras", text(extras)),
         ("selection", text(&session.selection)),
         ("night", session.night.map(Date::days).to_value()),

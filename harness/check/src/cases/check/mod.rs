@@ -24,6 +24,7 @@ use crate::{
     files::{
         check_file::{self, CheckFile},
         load::{Document, Manifests},
+        named_as_keys,
         needs::{Needs, refuse_name},
         references, settings,
     },
@@ -112,8 +113,9 @@ impl Check {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Self> {
         let merged = overrides.as_ref().map(|overrides| yaml::merge(&document.tree, overrides, diagnostics));
-        let tree = merged.unwrap_or_else(|| document.tree.clone());
-        let file = CheckFile::of(&tree, manifests.schedulers.own_keys(), Placeholders::Defer, diagnostics)?;
+        let own_keys = manifests.schedulers.own_keys();
+        let tree = named_as_keys::applied(merged.as_ref().unwrap_or(&document.tree), own_keys, diagnostics);
+        let file = CheckFile::of(&tree, own_keys, Placeholders::Defer, diagnostics)?;
         let all: Vec<&CheckFile> = std::iter::once(&file).chain(file.when.iter().flatten().map(|entry| &entry.0)).collect();
         for settings in &all {
             settings::check(settings, diagnostics);
@@ -161,7 +163,8 @@ impl Check {
     fn check_names(&self, tree: &Node, diagnostics: &mut Vec<Diagnostic>) {
         let mut known: BTreeSet<&str> =
             FACTS.into_iter().chain(self.parameters.iter().map(|parameter| &*parameter.name)).collect();
-        for parameter in self.parameters.iter().filter(|parameter| &*parameter.name != "num_tasks") {
+        let is_reported = |name: &str| name == "num_tasks" || named_as_keys::FIXED.contains(&name);
+        for parameter in self.parameters.iter().filter(|parameter| !is_reported(&parameter.name)) {
             diagnostics.extend(refuse_name("a parameter", &parameter.name, parameter.span));
             refuse_fact_name(&parameter.name, parameter.span, diagnostics);
         }

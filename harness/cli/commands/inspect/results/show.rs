@@ -5,12 +5,18 @@ use crate::{
     args::{self, Beneath, Cli},
     reports::files::ReportFiles,
     terminal::Terminal,
-    wiring::{asked::Asked, database},
+    wiring::{
+        asked::Asked,
+        database::{self, LATEST},
+    },
 };
 use anyhow::{anyhow, ensure};
 use muster_core::{
     case::matcher::Matcher,
-    decisions::attempts::Attempts,
+    decisions::{
+        attempts::{Attempts, Dropped},
+        rounds,
+    },
     query::spec::{Filters, Selection},
     result::Session,
 };
@@ -21,11 +27,11 @@ use muster_store::{SessionRow, StoreError};
 use std::ffi::OsString;
 
 pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
-    let (row, cases) = runtime::build()?.block_on(async {
+    let (row, cases, end) = runtime::build()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let reader = &asked.reader;
         let mut filters = of_system(cli)?;
-        let mut row = match named(&asked, what, &filters).await {
+        let mut row = match named(cli, &asked, what, &filters, terminal).await {
             Ok(row) => row,
             Err(error) => {
                 filters.cases.push(Matcher::parse(what, true).map_err(anyhow::Error::msg)?);
@@ -37,15 +43,16 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
         };
         resolve_states(cli, reader, std::slice::from_mut(&mut row), terminal).await?;
         let mut cases = reader.results(&row.session.id).await?;
+        let end = rounds::end(&row.session, &cases, &Dropped::default());
         if !filters.cases.is_empty() || !filters.partitions.is_empty() {
             let names = reader.names().await?;
             cases.retain(|case| names.are_admitted(&filters, &case.name, &[]));
             row.session.num_cases = u32::try_from(cases.len()).unwrap_or(u32::MAX);
         }
-        anyhow::Ok((row, cases))
+        anyhow::Ok((row, cases, end))
     })?;
     let attempts = Attempts::of(row.session.counting, cases);
-    let results = Results::of(&row.session, &attempts);
+    let results = Results::of(&row.session, &attempts).ending_as(end);
     let argv: Vec<OsString> = row.session.command.iter().map(OsString::from).collect();
     // The flags of another version may be unknown.
     let called = args::parse(&argv, &cli.files.schedulers, Beneath { env: &|_| None, files: &[] })
@@ -71,9 +78,9 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
 const CHUNK: usize = 100;
 
 /// The session that is named, on the system that is asked for.
-async fn named(asked: &Asked, what: &str, filters: &Filters) -> anyhow::Result<SessionRow> {
+async fn named(cli: &Cli, asked: &Asked, what: &str, filters: &Filters, terminal: Terminal) -> anyhow::Result<SessionRow> {
     let is_meant = |session: &Session| filters.systems.iter().all(|system| system.admits(&session.system));
-    if what == "latest" && !filters.systems.is_empty() {
+    if what == LATEST && !filters.systems.is_empty() {
         asked.are_known(filters).await?;
         let sessions = asked.sessions(&Selection::default()).await?;
         let newest = sessions.iter().find(|one| is_meant(&one.session));
@@ -81,9 +88,12 @@ async fn named(asked: &Asked, what: &str, filters: &Filters) -> anyhow::Result<S
             Some(newest) => asked.reader.session_of(&newest.session.id, &owner::is_alive).await?,
             None => None,
         };
+        if let Some(row) = &newest {
+            database::tell_of_latest(&cli.files, &row.session, terminal);
+        }
         return newest.ok_or_else(|| anyhow!("no session of this system is stored: leave out --system"));
     }
-    let row = database::session_named(&asked.reader, what).await?;
+    let row = database::session_named(cli, &asked.reader, what, terminal).await?;
     let Session { id, system, .. } = &row.session;
     ensure!(is_meant(&row.session), "session {id} ran on `{system}`: leave out --system");
     Ok(row)

@@ -10,7 +10,10 @@
 
 use crate::{
     case::{CaseName, cases_of},
-    decisions::{attempts::Dropped, pipeline},
+    decisions::{
+        attempts::Dropped,
+        pipeline::{self, Skips},
+    },
     job::outputs::Need,
     result::{CaseResult, Completion, Counting, Grade, OnDisruption, Outcome, Session},
 };
@@ -218,13 +221,13 @@ pub struct Restored {
 
 /// Divides cases into those that run and those whose results are taken over. An earlier session that was cut short is
 /// gone on with: what has a result keeps it. One that had ended is run again, as far as it is `selected`, among the results
-/// of the rest. With `--failed` only what was not well runs.
+/// of the rest. With `--failed` only what was not well runs, and what it does not have.
 pub fn restore(selected: &[&CaseName], past: &Session, results: &[CaseResult], failed: bool) -> Restored {
     let cut_short = past.ended.is_none() || past.interrupted;
     let counting = counted(Counting::Last, results);
     let known: BTreeMap<&CaseName, &CaseResult> = counting.iter().map(|result| (&result.name, *result)).collect();
     let runs = |name: &CaseName| match known.get(name) {
-        None => cut_short || !failed,
+        None => true,
         Some(result) if result.outcome == Outcome::Abort => true,
         Some(result) if failed => !result.outcome.is_fine() || result.blocked_by.is_some(),
         Some(_) => !cut_short,
@@ -292,12 +295,16 @@ pub fn counted<'a>(counting: Counting, results: impl IntoIterator<Item = &'a Cas
     counting_results
 }
 
-/// The exit code of a session: that of the attempts that count, without those in quarantine.
-pub fn exit_code<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>, dropped: &Dropped) -> u8 {
+/// How a session ends, by the attempts that count: its exit code, and what its skipped cases mean. A restored result is one of
+/// its cases like any other.
+pub fn end<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>, dropped: &Dropped) -> (u8, Skips) {
     let counting = counted(session.counting, results);
-    let outcomes = counting.into_iter().filter(|result| result.quarantine.is_none()).map(|result| &result.outcome);
-    let dropped = dropped.outcomes().filter(|(_, is_quarantined, _)| !is_quarantined).map(|(outcome, ..)| outcome);
-    pipeline::exit_code(outcomes.chain(dropped), session.interrupted)
+    let cases = || {
+        let counting = counting.iter().map(|result| (&result.outcome, result.quarantine.is_some()));
+        counting.chain(dropped.outcomes().map(|(outcome, is_quarantined, _)| (outcome, is_quarantined)))
+    };
+    let skips = pipeline::skips(cases(), session.fail_on_skip);
+    (pipeline::exit_code(cases(), skips, session.interrupted), skips)
 }
 
 #[cfg(test)]

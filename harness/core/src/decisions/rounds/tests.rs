@@ -1,5 +1,6 @@
 use super::*;
 use crate::{
+    case::SessionId,
     job::{outputs::Binding, scheduler::Disruption, workload::Clock},
     result::{About, Failure, Fault, Invalid, Phase, Quarantine, Times},
 };
@@ -250,7 +251,7 @@ fn another_session_goes_on_where_an_earlier_one_ended() {
         (&signalled, false, "aborted new", "elsewhere failed flaky passed"),
         (&killed, true, "aborted failed new", "elsewhere flaky passed"),
         (&ended, false, "aborted failed flaky new passed", "elsewhere"),
-        (&ended, true, "aborted failed", "elsewhere flaky passed"),
+        (&ended, true, "aborted failed new", "elsewhere flaky passed"),
     ];
     for (before, failed, runs, kept) in rows {
         let restored = restore(&selected, before, &past, failed);
@@ -313,10 +314,22 @@ fn the_exit_code_is_that_of_what_counts() {
         (Counting::Last, vec![result("a", 2, FAIL), result("a", 1, Outcome::Pass)], 1),
         (Counting::Last, vec![quarantined(result("a", 1, FAIL)), result("b", 1, Outcome::Pass)], 0),
         (Counting::Last, vec![quarantined(result("a", 1, FAIL)), result("b", 1, EVICTED)], 3),
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), result("b", 1, Outcome::Skip)], 3),
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), quarantined(result("b", 1, FAIL))], 0),
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), restored("b", Outcome::Pass)], 0),
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), restored("b", Outcome::Skip)], 3),
+        (Counting::Every, vec![result("a", 1, Outcome::Skip), result("a", 2, Outcome::Skip)], 3),
     ];
     for (counting, results, code) in rows {
-        assert_eq!(exit_code(&session(counting), &results, &Dropped::default()), code, "{counting:?} {results:?}");
+        assert_eq!(end(&session(counting), &results, &Dropped::default()).0, code, "{counting:?} {results:?}");
     }
+    let strict = Session { fail_on_skip: true, ..session(Counting::Last) };
+    let results = [result("a", 1, Outcome::Skip), result("b", 1, Outcome::Pass)];
+    assert_eq!(end(&strict, &results, &Dropped::default()), (3, Skips::Refused));
+}
+
+fn restored(case: &str, outcome: Outcome) -> CaseResult {
+    CaseResult { restored_from: Some(SessionId("earlier".into())), ..result(case, 1, outcome) }
 }
 
 fn need(check: &str) -> Need {

@@ -82,5 +82,5 @@ fn attempts_of_a_long_session_that_are_not_shown_are_counted() {
     7 earlier attempts are only counted here: the results database has them
     ");
     assert_eq!(results.attempts().len(), 2 * KEPT + 2);
-    assert_eq!(rounds::exit_code(&session, [], results.dropped()), 1, "one of them failed");
+    assert_eq!(rounds::end(&session, [], results.dropped()).0, 1, "one of them failed");
 }

@@ -51,7 +51,7 @@ fn say(cli: &Cli, args: &AnnotateArgs, (from, reason): (Date, &str), terminal: T
         name,
         variable: args.variable.clone(),
         node: args.node.clone(),
-        session: args.session.as_deref().map(|session| whole_id(cli, session)).transpose()?,
+        session: args.session.as_deref().map(|session| whole_id(cli, session, terminal)).transpose()?,
         from,
         until: Some(until),
         author: account::this_user(),
@@ -240,10 +240,10 @@ fn kind(kind: AnnotationKind) -> RemarkKind {
     }
 }
 
-fn whole_id(cli: &Cli, session: &str) -> anyhow::Result<String> {
+fn whole_id(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<String> {
     runtime::build()?.block_on(async {
         let reader = Reader::open(Places::of(cli).database).await?;
-        Ok(database::session_named(&reader, session).await?.session.id.0)
+        Ok(database::session_named(cli, &reader, session, terminal).await?.session.id.0)
     })
 }
 

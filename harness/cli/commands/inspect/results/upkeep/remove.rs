@@ -66,7 +66,7 @@ fn named(cli: &Cli, sessions: &[String], terminal: Terminal) -> anyhow::Result<V
         let reader = Reader::open(Places::of(cli).database).await?;
         let mut rows: Vec<SessionRow> = Vec::new();
         for session in sessions {
-            let row = database::session_named(&reader, session).await?;
+            let row = database::session_named(cli, &reader, session, terminal).await?;
             if rows.iter().all(|known| known.session.id != row.session.id) {
                 rows.push(row);
             }
