@@ -72,6 +72,8 @@ pub(crate) const TESTS: &[Test] = tests![
     No failures::a_pod_that_somebody_deletes_is_disrupted,
     No failures::a_pod_that_only_looks_like_one_of_the_job_is_ignored,
     No failures::an_evicted_pod_is_disrupted,
+    Yes failures::a_program_that_ends_with_0_because_its_pod_is_told_to_end_is_disrupted,
+    No failures::a_container_that_its_node_kills_and_that_ends_with_0_has_failed,
     No failures::a_preempted_pod_is_disrupted,
     No failures::a_namespace_that_is_not_there_is_named,
     No failures::a_namespace_that_is_going_away_is_named,

@@ -124,6 +124,8 @@ pub struct NodeSeen {
 pub enum Exit {
     Code(i32),
     Signal(i32),
+    /// Its status is 0, and yet it did not end by itself: its node has killed it or a part of it, or nobody can tell.
+    NoSuccess,
     /// The exit status is unknown.
     #[default]
     Unknown,
@@ -135,7 +137,7 @@ impl Exit {
         match self {
             Self::Code(code) => Some(code),
             Self::Signal(signal) => Some(128 + signal),
-            Self::Unknown => None,
+            Self::NoSuccess | Self::Unknown => None,
         }
     }
 
@@ -144,7 +146,7 @@ impl Exit {
         match self {
             Self::Code(126) => Some("usually a command that may not be executed"),
             Self::Code(127) => Some("usually a command that was not found"),
-            Self::Code(_) | Self::Signal(_) | Self::Unknown => None,
+            Self::Code(_) | Self::Signal(_) | Self::NoSuccess | Self::Unknown => None,
         }
     }
 }
@@ -155,6 +157,7 @@ impl fmt::Display for Exit {
         match *self {
             Self::Code(code) => write!(f, "exit status {code}"),
             Self::Signal(signal) => write!(f, "killed by {}", Signal(signal)),
+            Self::NoSuccess => f.write_str("exit status 0 without success"),
             Self::Unknown => f.write_str("ended with unknown exit status"),
         }
     }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// What is wrong with the exits, in one sentence; `None` if every section ended as it may.
 ///
 /// Without a rule of its own a check wants 0 everywhere. A listed status covers the signal that a shell reports so:
-/// 137 is a kill. If the exit of a section is unknown, only `exit: any` accepts it.
+/// 137 is a kill. If the exit of a section is unknown, or a 0 that is no success, only `exit: any` accepts it.
 pub(super) fn failure(sanity: &[Assertion], ending: &Ending) -> Option<String> {
     let rules: Vec<_> = sanity.iter().filter_map(rule).collect();
     let fine = |exit: Exit| match rules.as_slice() {
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn every_section_has_to_end_as_it_may() {
-        use Exit::{Code, Signal, Unknown};
+        use Exit::{Code, NoSuccess, Signal, Unknown};
         let any = || Assertion { claim: Claim::Exit(ExitRule::Any), file: None, msg: None };
         let other = || Assertion { claim: Claim::NotFound { pattern: "x".into() }, file: None, msg: None };
-        let rows: [(Vec<Assertion>, Vec<Exit>, bool); 15] = [
+        let rows: [(Vec<Assertion>, Vec<Exit>, bool); 18] = [
             (vec![], vec![Code(0)], true),
             (vec![other()], vec![Code(0), Code(0)], true),
             (vec![], vec![Code(0), Code(7)], false),
@@ -93,6 +93,9 @@ mod tests {
             (vec![one_of(&[9])], vec![Signal(9)], false),
             (vec![one_of(&[0]), one_of(&[1])], vec![Code(1)], true),
             (vec![one_of(&[0])], vec![Unknown], false),
+            (vec![], vec![Code(0), NoSuccess], false),
+            (vec![one_of(&[0, 137])], vec![NoSuccess], false),
+            (vec![any()], vec![NoSuccess], true),
             (vec![any()], vec![Code(255), Signal(11), Unknown], true),
         ];
         for (rules, exits, fine) in rows {

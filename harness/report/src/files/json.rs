@@ -223,6 +223,7 @@ fn usage(usage: &Usage) -> CaseUsage<'_> {
 fn exit(exit: &SectionExit) -> Value {
     let (code, signal) = match exit.exit {
         Exit::Code(code) => (Some(code), None),
+        Exit::NoSuccess => (Some(0), None),
         Exit::Signal(signal) => (None, Some(signal)),
         Exit::Unknown => (None, None),
     };

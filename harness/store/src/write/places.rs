@@ -96,6 +96,7 @@ fn bind_section(statement: Statement, Section { attempt, position, exit, node, s
     let uid = exit.section_id.as_deref().and_then(|id| id.split('/').next()).map(str::to_owned);
     let (code, signal) = match exit.exit {
         Exit::Code(code) => (Some(i64::from(code)), None),
+        Exit::NoSuccess => (Some(0), None),
         Exit::Signal(signal) => (None, Some(i64::from(signal))),
         Exit::Unknown => (None, None),
     };

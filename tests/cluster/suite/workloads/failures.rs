@@ -2,7 +2,7 @@
 
 use crate::common::eventually;
 use crate::suite::{
-    manifest::{check, container, job, pod},
+    manifest::{check, container, job, jobset, pod},
     sandbox::{Sandbox, kubectl},
 };
 use std::{
@@ -162,16 +162,59 @@ pub(crate) fn a_pod_that_only_looks_like_one_of_the_job_is_ignored() {
 pub(crate) fn an_evicted_pod_is_disrupted() {
     let sandbox = Sandbox::new();
     let ended = meanwhile(&sandbox, &check(&pod("echo hello; sleep 60"), ""), |pod| {
-        let body = format!(
-            "{{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{{\"name\":\"{pod}\",\"namespace\":\"{}\"}}}}",
-            sandbox.namespace
-        );
-        sandbox.write("eviction.json", &body);
-        let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", sandbox.namespace);
-        kubectl(&["create", "--raw", &path, "-f", &sandbox.path("eviction.json").to_string_lossy()]);
+        evict(&sandbox, pod);
     });
     let ended = ended.expect(3);
     assert_eq!(ended.outcome(), "disrupted evicted", "{}", ended.cause());
+}
+
+fn evict(sandbox: &Sandbox, pod: &str) {
+    let body = format!(
+        "{{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{{\"name\":\"{pod}\",\"namespace\":\"{}\"}}}}",
+        sandbox.namespace
+    );
+    sandbox.write("eviction.json", &body);
+    let path = format!("/api/v1/namespaces/{}/pods/{pod}/eviction", sandbox.namespace);
+    kubectl(&["create", "--raw", &path, "-f", &sandbox.path("eviction.json").to_string_lossy()]);
+}
+
+fn drain(sandbox: &Sandbox, pod: &str) {
+    let node = sandbox.kubectl(&["get", "pod", pod, "-o", "jsonpath={.spec.nodeName}"]);
+    kubectl(&["drain", &node, "--pod-selector=rfm", "--force", "--ignore-daemonsets", "--timeout=60s"]);
+    kubectl(&["uncordon", &node]);
+}
+
+/// As a program that writes a checkpoint does.
+const ENDS_WITH_0: &str = "trap 'exit 0' TERM; echo hello; while :; do sleep 0.2; done";
+
+pub(crate) fn a_program_that_ends_with_0_because_its_pod_is_told_to_end_is_disrupted() {
+    let kinds = [pod(ENDS_WITH_0), job("completions: 1", ENDS_WITH_0), jobset(1, ENDS_WITH_0)];
+    type Way = fn(&Sandbox, &str);
+    let ways: [(&str, Way); 3] = [
+        ("deleted", |sandbox, pod| drop(sandbox.kubectl(&["delete", "pod", pod, "--wait=false"]))),
+        ("evicted", evict),
+        ("evicted", drain),
+    ];
+    for (why, end) in ways {
+        for manifest in &kinds {
+            let sandbox = Sandbox::new();
+            let ended = meanwhile(&sandbox, &check(manifest, ""), |pod| end(&sandbox, pod)).expect(3);
+            assert_eq!(ended.outcome(), format!("disrupted {why}"), "{}\n{manifest}", ended.cause());
+        }
+    }
+}
+
+pub(crate) fn a_container_that_its_node_kills_and_that_ends_with_0_has_failed() {
+    let sandbox = Sandbox::new();
+    let manifest =
+        pod("echo hello; tail /dev/zero; exit 0").replace("command:", "resources: { limits: { memory: 16Mi } }, command:");
+    ends(&sandbox, &check(&manifest, ""), 1, "fail workload", &["exit status 0 without success", "OOMKilled", "16Mi"]);
+    let probe = "livenessProbe: { exec: { command: ['false'] }, initialDelaySeconds: 2, periodSeconds: 1, failureThreshold: 1 }, command:";
+    for manifest in [pod(ENDS_WITH_0), job("completions: 1", ENDS_WITH_0)] {
+        let manifest = manifest.replace("command:", probe);
+        ends(&sandbox, &check(&manifest, ""), 1, "fail workload", &["failed liveness probe"]);
+        sandbox.check(&check(&manifest, "sanity: [{ found: hello }, { exit: any }]")).expect(0);
+    }
 }
 
 pub(crate) fn a_preempted_pod_is_disrupted() {

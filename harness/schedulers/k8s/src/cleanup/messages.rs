@@ -78,7 +78,7 @@ mod tests {
             "{{metadata: {{name: x}}, spec: {{nodeName: {node}}}, status: {{phase: Running, conditions: \
              [{{type: ContainersReady, status: 'True'}}, {{type: Ready, status: '{ready}'}}]}}}}"
         ));
-        SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: true }
+        SeenPod { deleted_by_us: true, ..SeenPod::new(Arc::new(pod)) }
     }
 
     #[test]

@@ -161,7 +161,7 @@ mod tests {
              spec: {{containers: [{{name: main}}]}}, status: {{containerStatuses: [{state}]}}}}",
             labels.join(", ")
         ));
-        (SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false }, end)
+        (SeenPod::new(Arc::new(pod)), end)
     }
 
     /// One letter for each pod: Fully, Log only, Not.

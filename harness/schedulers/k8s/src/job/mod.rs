@@ -5,6 +5,7 @@ mod handle;
 mod observed;
 pub(crate) mod replaced_pods;
 pub(crate) mod sections;
+pub(crate) mod told;
 
 pub use handle::Handle;
 pub(crate) use handle::{Deadline, LogRotation, Object, hide_data, is_of, parse_named};

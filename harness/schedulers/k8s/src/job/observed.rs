@@ -5,6 +5,7 @@
 //!                                        '-> which containers have a log to read, and which are over   logs
 //! ```
 
+use crate::job::told::Told;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use muster_core::job::scheduler::JobStatus;
 use muster_text::{Value, time::Timestamp};
@@ -99,9 +100,16 @@ pub(crate) struct SeenPod {
     pub gone: bool,
     /// We asked for its deletion ourselves.
     pub deleted_by_us: bool,
+    /// The first word to it that it has to end, as far as one was seen.
+    pub told: Option<Told>,
 }
 
 impl SeenPod {
+    /// One that is there.
+    pub(crate) fn new(pod: Arc<Pod>) -> Self {
+        Self { told: Told::of(&pod, None), pod, gone: false, deleted_by_us: false }
+    }
+
     pub(crate) fn name(&self) -> &str {
         self.pod.metadata.name.as_deref().unwrap_or_default()
     }
@@ -126,6 +134,8 @@ impl SeenPod {
 pub(crate) struct Trouble {
     /// Events of the workload, the objects between it and its pods, and the pods, oldest first.
     pub events: Vec<Arc<Event>>,
+    /// Uids of the pods whose events were read after their end.
+    pub ended_pods: BTreeSet<String>,
     /// Kueue's Workload object of it.
     pub kueue: Option<Arc<Value>>,
     /// Rights that were missing to find out more: `list events`.

@@ -122,7 +122,7 @@ mod tests {
         let status = format!("{{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {{{state}: {{}}}}}}");
         let spec = "{containers: [{name: main}]}";
         let pod = pod(&format!("{{metadata: {{name: {name}}}, spec: {spec}, status: {{containerStatuses: [{status}]}}}}"));
-        SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false }
+        SeenPod::new(Arc::new(pod))
     }
 
     #[test]

@@ -151,7 +151,7 @@ mod tests {
 
     fn seen(status: &str, gone: bool) -> SeenPod {
         let pod = pod(&format!("{{metadata: {{name: p, uid: u}}, spec: {{containers: [{{name: main}}]}}, status: {status}}}"));
-        SeenPod { pod: Arc::new(pod), gone, deleted_by_us: false }
+        SeenPod { gone, ..SeenPod::new(Arc::new(pod)) }
     }
 
     #[test]

@@ -35,3 +35,5 @@ pub(super) const LOST_NODE: Duration = Duration::from_secs(20);
 pub(super) const KUEUE_GRACE: Duration = Duration::from_secs(10);
 /// The end of the owner may be seen before that of its pods: they are different watches.
 pub(super) const WATCH_LAG: Duration = Duration::from_secs(5);
+/// How long the events of a pod that has ended are waited for, where only they say how it ended.
+pub(super) const EVENTS: Duration = Duration::from_secs(30);

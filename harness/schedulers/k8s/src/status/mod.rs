@@ -38,7 +38,7 @@ use muster_text::{
     time::{Timestamp, format_duration},
 };
 use owner::{Owner, Pods, custom, job};
-use pod::{PodAssessment, PodState, Restarts};
+use pod::{PodAssessment, PodState, Restarts, kills};
 use std::{sync::Arc, time::Duration};
 
 /// What a job is now.
@@ -46,6 +46,7 @@ pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> As
     let view = View { handle, observed, now };
     let mut recheck_in = None;
     let state = view.state(&mut recheck_in);
+    let (state, awaits_events) = view.until_events(state, &mut recheck_in);
     let waits = matches!(state, JobState::Status(JobStatus::NotSeen | JobStatus::Pending { .. }));
     let last = replaced_pods::are_of_last_life(&observed.pods, handle);
     let ever = observed.pods.iter().zip(last).filter(|(_, is_last)| *is_last).count();
@@ -55,7 +56,7 @@ pub(crate) fn assess(handle: &Handle, observed: &Observed, now: Timestamp) -> As
     let pulls = !is_final(&state) && observed.pods.iter().any(|seen| !seen.gone && lacks_image(&seen.pod));
     // An incomplete gang may look as if it ran: nothing else would cause another assessment.
     let left = (waits || incomplete || pulls).then(|| view.left(observed.since, grace::STUCK_AFTER));
-    let stuck = left == Some(None);
+    let stuck = left == Some(None) || awaits_events;
     if let Some(left) = left.flatten() {
         sooner(&mut recheck_in, left);
     }
@@ -82,6 +83,18 @@ impl<'a> View<'a> {
             (true, true) if self.object().is_none() => self.pod_with_rules(recheck_in),
             _ => self.owned(recheck_in),
         }
+    }
+
+    /// An end is none before the events are read that say how a pod of it ended.
+    fn until_events(self, state: JobState, recheck_in: &mut Option<Duration>) -> (JobState, bool) {
+        let is_over = matches!(state, JobState::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }));
+        if !is_over || !kills::are_awaited(self, recheck_in) {
+            return (state, false);
+        }
+        let starts = self.observed.pods.iter().filter_map(|seen| seen.pod.status.as_ref()?.start_time.as_ref());
+        let since = starts.map(|time| clock::of(time.0)).min().unwrap_or(self.observed.since);
+        let running = JobStatus::Running { since, nodes: Vec::new(), partly_ended: None, has_ended: true };
+        (JobState::Status(running), true)
     }
 
     /// A Pod that only its own watch has shown so far, for rules that read `self`.
@@ -247,7 +260,7 @@ impl<'a> View<'a> {
 
     fn as_pod(self) -> Option<SeenPod> {
         let pod = serde_json::from_value(self.object()?.clone()).ok()?;
-        Some(SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false })
+        Some(SeenPod::new(Arc::new(pod)))
     }
 
     /// `Job rfm-x`

@@ -98,8 +98,9 @@ impl Scene {
         let mut object = timed(BASE);
         object["metadata"]["name"] = name.into();
         lay_over(&mut object, timed(text));
-        let pod = serde_json::from_value(object).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        self.observed.pods.push(SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false });
+        let pod: Pod = serde_json::from_value(object).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        self.observed.trouble.ended_pods.extend(pod.metadata.uid.clone());
+        self.observed.pods.push(SeenPod::new(Arc::new(pod)));
         self
     }
 
@@ -186,6 +187,9 @@ impl Scene {
                 lines.push(format!("ended @{}-@{}: {exits}", seconds(ending.started), seconds(ending.ended)));
                 let superseded =
                     ending.superseded.iter().map(|exit| format!("{} {:?}", exit.section, exit.exit)).collect::<Vec<_>>();
+                lines.extend(
+                    ending.pods.iter().filter(|pod| pod.uid.starts_with("unseen")).map(|pod| format!("unread: {}", pod.name)),
+                );
                 lines.extend((!superseded.is_empty()).then(|| format!("superseded: {}", superseded.join(", "))));
                 lines.extend(ending.disruption.map(|why| format!("disrupted: {why:?}")));
                 lines.extend(ending.limit.map(|clock| format!("limit: {clock:?}")));

@@ -3,7 +3,11 @@
 use crate::{
     api::ServerClock,
     client::Watched,
-    job::{Handle, LiveObject, Object, Observed, Seen, SeenPod, Trouble, replaced_pods::controller},
+    job::{
+        Handle, LiveObject, Object, Observed, Seen, SeenPod, Trouble,
+        replaced_pods::controller,
+        told::{Told, needs_events},
+    },
     status::is_hopeless,
 };
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
@@ -18,6 +22,8 @@ use tokio::{sync::watch, time::Instant};
 
 /// The shortest interval of fetching `Trouble`; longer while it stays the same.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
+/// The same, while a pod's verdict waits for its events.
+const ENDS_PAUSE: Duration = Duration::from_secs(2);
 const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(5);
 /// The interval between requests for all jobs with unchanged `Trouble`: a thousand may wait for hours.
 const TROUBLE_RATION: Duration = Duration::from_mins(3);
@@ -46,6 +52,8 @@ pub(super) struct Tracked {
     clock: ServerClock,
     deleted_by_us: bool,
     trouble_due: Instant,
+    /// As `trouble_due`, while the events of a pod are awaited that has ended.
+    ends_due: Instant,
     trouble_pause: Duration,
 }
 
@@ -68,6 +76,7 @@ impl Tracked {
             clock,
             deleted_by_us: false,
             trouble_due: Instant::now(),
+            ends_due: Instant::now(),
             trouble_pause: TROUBLE_PAUSE,
         }
     }
@@ -202,7 +211,7 @@ impl Tracked {
         let now = self.clock.now();
         self.change(|observed| {
             note_hopeless(&mut observed.hopeless, &pod, now);
-            put(&mut observed.pods, pod, gone, deleted_by_us);
+            put(&mut observed.pods, pod, gone.then_some(now), deleted_by_us);
         });
     }
 
@@ -237,8 +246,18 @@ impl Tracked {
     /// When `Trouble` may be fetched again; `None`: now. `ration`: when the next of the jobs that have waited for
     /// long may be fetched.
     pub(super) fn trouble_turn(&mut self, now: Instant, ration: &mut Instant) -> Option<Instant> {
-        if now < self.trouble_due {
-            return Some(self.trouble_due);
+        let observed = self.sender.borrow();
+        let is_known =
+            |seen: &SeenPod| seen.pod.metadata.uid.as_ref().is_none_or(|uid| observed.trouble.ended_pods.contains(uid));
+        let ends_are_awaited = observed.pods.iter().any(|seen| needs_events(seen) && !is_known(seen));
+        drop(observed);
+        let due = if ends_are_awaited { self.ends_due.min(self.trouble_due) } else { self.trouble_due };
+        if now < due {
+            return Some(due);
+        }
+        self.ends_due = now + ENDS_PAUSE;
+        if ends_are_awaited {
+            return None;
         }
         if self.trouble_pause == TROUBLE_PAUSE_LONGEST {
             if now < *ration {
@@ -297,17 +316,24 @@ fn note_hopeless(hopeless: &mut BTreeMap<String, Timestamp>, pod: &Pod, now: Tim
     }
 }
 
-/// Replaces a pod, or inserts it after the older ones.
-fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: bool, deleted_by_us: bool) {
-    if let Some(known) = pods.iter_mut().find(|known| known.pod.metadata.uid == pod.metadata.uid) {
-        known.pod = pod;
-        known.gone |= gone;
-        known.deleted_by_us |= deleted_by_us;
-        return;
-    }
+/// Replaces a pod, or inserts it after the older ones. `gone`: when its deletion was seen.
+fn put(pods: &mut Vec<SeenPod>, pod: Arc<Pod>, gone: Option<Timestamp>, deleted_by_us: bool) {
+    let known = pods.iter().position(|known| known.pod.metadata.uid == pod.metadata.uid);
     let age = |pod: &Pod| (pod.metadata.creation_timestamp.as_ref().map(|time| time.0), pod.metadata.name.clone());
-    let place = pods.partition_point(|known| age(&known.pod) <= age(&pod));
-    pods.insert(place, SeenPod { pod, gone, deleted_by_us });
+    let place = known.unwrap_or_else(|| {
+        let place = pods.partition_point(|known| age(&known.pod) <= age(&pod));
+        pods.insert(place, SeenPod::new(Arc::clone(&pod)));
+        place
+    });
+    let seen = &mut pods[place];
+    seen.told = seen.told.or_else(|| Told::of(&pod, Some(&seen.pod)));
+    seen.pod = pod;
+    if let Some(now) = gone {
+        // Deleted without a grace.
+        seen.told = seen.told.or((!seen.is_over()).then_some(Told::At(now)));
+        seen.gone = true;
+    }
+    seen.deleted_by_us |= deleted_by_us;
 }
 
 #[cfg(test)]

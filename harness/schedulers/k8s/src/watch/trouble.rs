@@ -3,7 +3,7 @@
 use crate::{
     api::{LABEL, Resource},
     client::{ApiError, Cluster, Selection, Why},
-    job::{Observed, SeenPod, Trouble},
+    job::{Observed, SeenPod, Trouble, told::needs_events},
     status::lacks_image,
 };
 use k8s_openapi::api::core::v1::Event;
@@ -28,11 +28,15 @@ pub(super) async fn ask(cluster: &Cluster, identifier: &Identifier, observed: &O
         uids.extend(asking.between(identifier).await);
     }
     uids.extend(waiting_pods(observed));
+    let ended: Vec<_> =
+        observed.pods.iter().filter(|seen| needs_events(seen)).filter_map(|seen| seen.pod.metadata.uid.clone()).collect();
+    uids.extend(ended.iter().cloned());
     uids.dedup();
     for uid in &uids {
         if !asking.events(uid).await {
             break;
         }
+        asking.trouble.ended_pods.extend(ended.iter().find(|ended| *ended == uid).cloned());
     }
     asking
         .trouble
@@ -101,7 +105,7 @@ impl Asking<'_> {
 /// Pods that do not run yet, or not all of them, newest first.
 fn waiting_pods(observed: &Observed) -> Vec<String> {
     let runs = |pod: &SeenPod| matches!(pod.phase(), "Running" | "Succeeded") && !lacks_image(&pod.pod);
-    let waiting = observed.pods.iter().rev().filter(|pod| !pod.gone && !runs(pod));
+    let waiting = observed.pods.iter().rev().filter(|pod| !pod.gone && !runs(pod) && !needs_events(pod));
     waiting.filter_map(|pod| pod.pod.metadata.uid.clone()).take(PODS).collect()
 }
 

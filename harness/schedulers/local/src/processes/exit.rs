@@ -29,7 +29,7 @@ fn explain(exit: Exit) -> Option<String> {
             exit.of_shell().map(str::to_owned).or_else(is_signal)
         }
         Exit::Signal(signal) => Some(format!("{} ended the shell of the job", Signal(signal))),
-        Exit::Unknown => None,
+        Exit::NoSuccess | Exit::Unknown => None,
     }
 }
 

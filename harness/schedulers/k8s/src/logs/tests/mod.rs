@@ -204,7 +204,7 @@ fn see(api: &FakeApi, observed: &mut Observed) {
     }
     for pod in there {
         let pod: k8s_openapi::api::core::v1::Pod = serde_json::from_value(pod).unwrap();
-        let seen = SeenPod { pod: Arc::new(pod), gone: false, deleted_by_us: false };
+        let seen = SeenPod::new(Arc::new(pod));
         match observed.pods.iter_mut().find(|known| known.pod.metadata.uid == seen.pod.metadata.uid) {
             Some(known) => *known = seen,
             None => observed.pods.push(seen),

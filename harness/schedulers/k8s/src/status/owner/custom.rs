@@ -11,6 +11,7 @@ use crate::status::{
     pod::PodState,
     text, transition,
 };
+use muster_text::time::Timestamp;
 use muster_text::{
     Value,
     expr::{Arithmetic, Effort, Expr, Scope},
@@ -58,7 +59,7 @@ pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
     };
     let at = conditions(object).filter_map(transition).max();
     match (succeeded, failed) {
-        (Some(true), _) => Owner::Succeeded { at },
+        (Some(true), _) => Owner::Succeeded { at: succeeded_at(object) },
         (_, Some(true)) => Owner::failed(format!("{} failed, by its rule `failed`", view.title()), at),
         (Some(false), None) => match by_status(object) {
             failed @ Owner::Failed { .. } => failed,
@@ -70,6 +71,15 @@ pub(in crate::status) fn by_rules(view: View<'_>, object: &Value) -> Owner {
         },
         _ => Owner::Going,
     }
+}
+
+/// When the workload succeeded, if its object says so.
+fn succeeded_at(object: &Value) -> Option<Timestamp> {
+    const CONDITIONS: [&str; 1] = ["Finished"];
+    const TIMES: [&str; 5] = ["completionTime", "endTime", "finishedAt", "terminationTime", "state/lastTransitionTime"];
+    let mut conditions = GOOD_CONDITIONS.iter().chain(&CONDITIONS).filter_map(|kind| crate::status::condition(object, kind));
+    let by_field = |field: &&str| crate::status::time(object.pointer(&format!("/status/{field}"))?);
+    conditions.find_map(transition).or_else(|| TIMES.iter().find_map(by_field))
 }
 
 fn evaluate(view: View<'_>, object: &Value, which: &str, rule: &str) -> Result<bool, String> {
@@ -140,7 +150,7 @@ fn by_phase(object: &Value, name: &str) -> Owner {
         let message = object.pointer("/status/message").and_then(Value::as_str);
         return Owner::failed(format!("{name} failed: {}", cause::reason_and(Some(bad), message)), None);
     }
-    if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: None } } else { Owner::Going }
+    if phases.iter().any(|phase| is(phase, &GOOD_PHASES)) { Owner::Succeeded { at: succeeded_at(object) } } else { Owner::Going }
 }
 
 /// The object does not show its end: all pods have ended, and none was created or deleted for a while.

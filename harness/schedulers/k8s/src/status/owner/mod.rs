@@ -8,6 +8,7 @@
 
 mod counts;
 pub(super) mod custom;
+mod interrupted;
 pub(super) mod job;
 
 use super::{
@@ -24,7 +25,7 @@ use crate::{
         replaced_pods,
     },
 };
-use muster_core::job::scheduler::{Disruption, Ending, Exit, JobStatus, SectionExit};
+use muster_core::job::scheduler::{Disruption, Ending, JobStatus, SectionExit};
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
@@ -97,19 +98,22 @@ impl<'a> Pods<'a> {
         }
         let end = End::Succeeded { pods: expected };
         let counts = self.counts(end, at);
+        if let Some(interrupted) = self.interrupted(at.filter(|_| expected.is_none()), &counts) {
+            return interrupted;
+        }
         let counted: Vec<_> = self.all.iter().filter(good).filter(|pod| counts[pod.place] != Counts::Not).collect();
         let mut exits: Vec<_> = counted.iter().flat_map(|pod| pod.exits.clone()).collect();
         let mut notes: Vec<_> = counted.iter().flat_map(|pod| pod.notes.clone()).collect();
         notes.extend(self.attempts());
         let vanished: Vec<_> =
             self.all.iter().filter(|pod| pod.gone && !matches!(pod.state, PodState::Ended { .. } | PodState::Removed)).collect();
-        let mut missing = None;
+        let mut cause = counted.iter().find_map(|pod| pod.cause());
         if self.all.is_empty() {
             if let Some(note) = self.no_pods() {
                 notes.push(note);
             } else {
                 let name = self.view.title();
-                missing = Some(format!("{name} reports success, but no pod of it was ever seen"));
+                cause = Some(format!("{name} reports success, but no pod of it was ever seen"));
                 exits.push(self.unknown());
             }
         } else if ended < awaited {
@@ -120,7 +124,9 @@ impl<'a> Pods<'a> {
             let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));
             notes.push(format!("{} vanished before the end was seen: {names}", cause::count(vanished.len(), "pod")));
         }
-        self.ended_with(end, at, exits, None, missing, notes)
+        let state = self.ended_with(end, at, exits, None, cause, notes);
+        let read = counts.iter().filter(|counts| **counts == Counts::Fully).count();
+        if read < awaited { self.with_unseen(state) } else { state }
     }
 
     /// The workload has failed, whatever its pods show.
@@ -229,13 +235,16 @@ impl<'a> Pods<'a> {
         let exits = self.exits();
         let failures: Vec<_> = self.all.iter().filter_map(PodAssessment::failure).collect();
         let notes = self.all.iter().flat_map(|pod| pod.notes.clone()).collect();
+        let end = End::Succeeded { pods: None };
+        let counts = self.counts(end, None);
+        if let Some(interrupted) = self.interrupted(None, &counts).filter(|_| failures.is_empty()) {
+            return interrupted;
+        }
         let Some((_, disruption)) = failures.first() else {
             // Other pods may have done the work of a deleted pod, but at least one must have.
             return match self.all.iter().find_map(PodAssessment::deletion).filter(|_| exits.is_empty()) {
                 Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
                 None => {
-                    let end = End::Succeeded { pods: None };
-                    let counts = self.counts(end, None);
                     let counted = self.all.iter().filter(|pod| counts[pod.place] != Counts::Not);
                     self.ended_with(end, None, counted.flat_map(|pod| pod.exits.clone()).collect(), None, None, notes)
                 }
@@ -298,29 +307,6 @@ impl<'a> Pods<'a> {
     fn unknown(&self) -> SectionExit {
         let section = self.view.handle.workload().map(|object| object.name.clone()).unwrap_or_default();
         SectionExit { section, ..SectionExit::default() }
-    }
-
-    /// The attempts that failed before the one that succeeded.
-    fn attempts(&self) -> Option<String> {
-        let failed: Vec<_> = self.ever().filter(|pod| pod.failure().is_some()).collect();
-        let restarts: u32 = self.all.iter().filter(|pod| pod.failure().is_none()).map(|pod| pod.restarts).sum();
-        let attempts = failed.len() + usize::try_from(restarts).unwrap_or(0);
-        let how = |pod: &PodAssessment| {
-            let place = cause::Place { pod: &pod.name, node: pod.node.as_deref() };
-            let exit = pod.exits.iter().map(|exit| exit.exit).find(|exit| exit.status() != Some(0));
-            match (exit, &pod.state) {
-                (Some(Exit::Code(code)), _) => format!("{place} exited with {code}"),
-                (Some(Exit::Signal(signal)), _) => format!("{place} was killed by signal {signal}"),
-                (_, PodState::Ended { cause: Some(cause), .. }) => cause.clone(),
-                _ => format!("{place} failed"),
-            }
-        };
-        let restarted = self.all.iter().filter(|pod| pod.failure().is_none() && pod.restarts > 0);
-        let restarted =
-            restarted.map(|pod| format!("pod {} was restarted {}", pod.name, cause::count(pod.restarts as usize, "time")));
-        let list: Vec<_> = failed.iter().map(|pod| how(pod)).chain(restarted).collect();
-        let shown = cause::names(list.iter().map(String::as_str));
-        (attempts > 0).then(|| format!("{} before: {shown}", cause::count(attempts, "failed attempt")))
     }
 
     /// Why there are no pods, if none are expected.

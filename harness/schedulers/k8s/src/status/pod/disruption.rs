@@ -7,7 +7,6 @@ use crate::status::{
 };
 use k8s_openapi::api::core::v1::{Pod, PodCondition};
 use muster_core::job::scheduler::Disruption;
-use muster_text::time::Timestamp;
 use std::time::Duration;
 
 /// A disruption of a pod.
@@ -95,26 +94,7 @@ pub(in crate::status) fn lost(this: &PodView<'_>, recheck_in: &mut Option<Durati
 
 /// A pod that succeeded only because it was terminated: a program may exit with 0 after SIGTERM.
 pub(in crate::status) fn not_finished(this: &PodView<'_>) -> Option<Disrupted> {
-    if ended_before(this) { None } else { condition(this).or_else(|| deleted(this)) }
-}
-
-/// Its containers had ended before the disruption.
-pub(in crate::status) fn ended_before(this: &PodView<'_>) -> bool {
-    let Some(disrupted) = told_to_end(this.pod) else { return true };
-    let mut ends = this.primaries().map(|status| Some(clock::of(this.end_of(status)?.finished_at.as_ref()?.0))).peekable();
-    ends.peek().is_some() && ends.all(|end| end.is_some_and(|end| end.0 > 0 && end < disrupted))
-}
-
-/// When a pod was told to end, if it was.
-pub(in crate::status) fn told_to_end(pod: &Pod) -> Option<Timestamp> {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let mut disruptions = conditions.filter(|condition| condition.type_ == "DisruptionTarget" && condition.status == "True");
-    let disrupted =
-        disruptions.next().and_then(|condition| condition.last_transition_time.as_ref()).map(|time| clock::of(time.0));
-    let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(0);
-    let due = pod.metadata.deletion_timestamp.as_ref().map(|time| clock::of(time.0));
-    let asked = due.map(|due| Timestamp(due.0.saturating_sub(grace.saturating_mul(1_000_000))));
-    disrupted.into_iter().chain(asked).min()
+    if this.was_told_to_end() { condition(this).or_else(|| deleted(this)) } else { None }
 }
 
 /// The disruption that the pod's conditions show.

@@ -18,6 +18,7 @@ impl PodView<'_> {
     pub(in crate::status) fn end_cause(&self, status: &ContainerStatus, end: &ContainerStateTerminated) -> Option<String> {
         let container = format!("container {} of {}", status.name, self.place());
         match end.reason.as_deref() {
+            _ if end.exit_code == 0 && end.reason.as_deref() != Some("ContainerStatusUnknown") => self.own_kill(status, end),
             Some("OOMKilled") if end.exit_code > 128 => Some(self.out_of_memory(&container, &status.name)),
             Some("OOMKilled") => Some(self.out_of_memory(&format!("a process of {container}"), &status.name)),
             Some("ContainerStatusUnknown") => {
@@ -37,7 +38,7 @@ impl PodView<'_> {
         }
     }
 
-    fn out_of_memory(&self, container: &str, name: &str) -> String {
+    pub(super) fn out_of_memory(&self, container: &str, name: &str) -> String {
         let spec = self.pod.spec.as_ref();
         let all = spec.into_iter().flat_map(|spec| spec.containers.iter().chain(spec.init_containers.iter().flatten()));
         let limits =

@@ -13,6 +13,7 @@
 
 pub(crate) mod disruption;
 pub(crate) mod ends;
+pub(in crate::status) mod kills;
 pub(crate) mod placement;
 pub(crate) mod waiting;
 
@@ -22,7 +23,7 @@ use crate::{
     job::{ContainerLog, SeenPod, sections},
 };
 use disruption::Disrupted;
-use ends::{exit, is_running, terminated};
+use ends::{is_running, terminated};
 use k8s_openapi::{
     api::core::v1::{ContainerStateTerminated, ContainerStatus, Pod, PodStatus},
     apimachinery::pkg::apis::meta::v1::Time,
@@ -46,6 +47,8 @@ pub(in crate::status) struct PodAssessment {
     pub(in crate::status) exits: Vec<SectionExit>,
     /// The start of its first deciding container.
     pub(in crate::status) started: Option<Timestamp>,
+    /// When it was told to end, if it was before its end.
+    pub(in crate::status) told: Option<Timestamp>,
     /// The last end that is known.
     pub(in crate::status) ended: Option<Timestamp>,
     /// Which of its main containers have exited while others run.
@@ -63,6 +66,11 @@ pub(in crate::status) struct PodAssessment {
 }
 
 impl PodAssessment {
+    /// Why it ended as it did, where its exits do not say it all.
+    pub(in crate::status) fn cause(&self) -> Option<String> {
+        if let PodState::Ended { cause, .. } = &self.state { cause.clone() } else { None }
+    }
+
     /// Why it was deleted before it ended.
     pub(in crate::status) fn deletion(&self) -> Option<(Option<&str>, Option<Disruption>)> {
         let why = Some(Disruption::Deleted);
@@ -138,6 +146,7 @@ pub(in crate::status) fn assess(view: View<'_>, seen: &SeenPod, restarts: Restar
         state: PodState::Running,
         exits: this.exits(),
         started: this.started(),
+        told: this.told(),
         ended: this.ended(),
         partly_ended: this.partly_ended(),
         held_by: None,
@@ -157,11 +166,11 @@ impl PodView<'_> {
         if let Some(disrupted) = disruption::not_finished(self).filter(|_| phase == "Succeeded") {
             assessed.state = PodState::Disrupted(disrupted);
         } else if phase == "Succeeded" {
-            assessed.state = PodState::Ended { failed: false, cause: None, disruption: None };
+            assessed.state = PodState::Ended { failed: false, cause: self.bad_end(), disruption: None };
         } else if phase == "Failed" {
             self.failed(assessed);
         } else if let Some(disrupted) = disruption::lost(self, &mut assessed.recheck_in) {
-            assessed.state = match (all_ended && disruption::ended_before(self), self.seen.deleted_by_us) {
+            assessed.state = match (all_ended && !self.was_told_to_end(), self.seen.deleted_by_us) {
                 (true, _) => self.by_exits(None),
                 (false, true) => PodState::Removed,
                 (false, false) => PodState::Disrupted(disrupted),
@@ -249,10 +258,10 @@ impl PodView<'_> {
 
     /// By the exits of the deciding containers, and the reason of the pod itself where it has one.
     fn by_exits(&self, pod: Option<&PodStatus>) -> PodState {
-        let mut failing = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
-        let failing = failing.find(|(_, end)| end.exit_code != 0 || end.reason.as_deref() == Some("ContainerStatusUnknown"));
+        let failing = self.bad_ends().next();
         let reason = pod.filter(|pod| pod.reason.is_some() || pod.message.is_some());
         let none_ended = self.primaries().all(|status| self.end_of(status).is_none());
+        let contradicts = pod.is_some() && self.statuses().all(|status| terminated(status).is_some_and(|end| end.exit_code == 0));
         let cause = match (failing, reason) {
             (Some((status, end)), _) => self.end_cause(status, end),
             (None, Some(pod)) => Some(format!(
@@ -260,12 +269,27 @@ impl PodView<'_> {
                 self.place(),
                 cause::detail(Some(&cause::reason_and(pod.reason.as_deref(), pod.message.as_deref())))
             )),
-            (None, None) if pod.is_some() && none_ended => Some(format!("{} failed without a reason", self.place())),
+            (None, None) if pod.is_some() && (none_ended || contradicts) => {
+                Some(format!("{} failed without a reason", self.place()))
+            }
             (None, None) => None,
         };
-        let failed = failing.is_some() || (pod.is_some() && (reason.is_some() || none_ended));
-        let unknown = failing.is_some_and(|(_, end)| exit(end) == Exit::Unknown);
+        // A 0 that is no success says so itself.
+        let is_failure = |(status, end)| self.exit(status, end) != Exit::NoSuccess;
+        let failed = failing.is_some_and(is_failure) || (pod.is_some() && (reason.is_some() || none_ended || contradicts));
+        let unknown = failing.is_some_and(|(status, end)| self.exit(status, end) == Exit::Unknown);
         PodState::Ended { failed, cause, disruption: unknown.then_some(Disruption::Node) }
+    }
+
+    /// Deciding containers, and init containers beside them, that did not end well.
+    fn bad_ends(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
+        let primaries = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
+        let all = primaries.chain(self.killed_inits());
+        all.filter(|(status, end)| self.exit(status, end) != Exit::Code(0))
+    }
+
+    fn bad_end(&self) -> Option<String> {
+        self.bad_ends().find_map(|(status, end)| self.end_cause(status, end))
     }
 
     /// An init container failed for good.
@@ -281,13 +305,26 @@ impl PodView<'_> {
         let for_good =
             self.status.phase.as_deref() == Some("Failed") || self.restarts == Restarts::Never || self.policy() == "Never";
         let inits = self.status.init_container_statuses.iter().flatten().filter(move |_| for_good);
-        let logged = inits.filter(|status| self.containers.iter().any(|known| known.name == status.name && known.logged()));
-        logged.filter_map(|status| Some((status, self.end_of(status)?))).filter(|(_, end)| end.exit_code != 0)
+        self.logged(inits).filter(|(_, end)| end.exit_code != 0)
+    }
+
+    /// Init containers that ended with a 0 that is no success: the next one was started all the same.
+    fn killed_inits(&self) -> impl Iterator<Item = (&ContainerStatus, &ContainerStateTerminated)> {
+        let all = self.logged(self.status.init_container_statuses.iter().flatten());
+        all.filter(|(status, end)| self.exit(status, end) == Exit::NoSuccess)
+    }
+
+    fn logged<'s>(
+        &'s self,
+        all: impl Iterator<Item = &'s ContainerStatus>,
+    ) -> impl Iterator<Item = (&'s ContainerStatus, &'s ContainerStateTerminated)> {
+        let logged = all.filter(|status| self.containers.iter().any(|known| known.name == status.name && known.logged()));
+        logged.filter_map(|status| Some((status, self.end_of(status)?)))
     }
 
     pub(in crate::status) fn exits(&self) -> Vec<SectionExit> {
         let ends = self.primaries().filter_map(|status| Some((status, self.end_of(status)?)));
-        let mut ends: Vec<_> = self.failed_inits().chain(ends).collect();
+        let mut ends: Vec<_> = self.failed_inits().chain(self.killed_inits()).chain(ends).collect();
         // As their sections stand in the stdout.
         ends.sort_by_key(|(status, _)| &status.name);
         let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
@@ -296,7 +333,7 @@ impl PodView<'_> {
             let time = |at: &Option<Time>| at.as_ref().and_then(clock::known);
             let (started, ended) = (time(&end.started_at), time(&end.finished_at));
             let image = Some(status.image_id.clone()).filter(|image| !image.is_empty());
-            SectionExit { section: origin.title(), section_id, node, exit: exit(end), image, started, ended }
+            SectionExit { section: origin.title(), section_id, node, exit: self.exit(status, end), image, started, ended }
         };
         ends.into_iter().map(exit).collect()
     }

@@ -56,10 +56,12 @@ fn the_pods_of_a_complete_job_are_waited_for_a_moment() {
     says!(scene().pod("x-b", &good()).at(11), @"ended @3-@9: x-a@n1 Code(0), x-b@n1 Code(0)");
     says!(scene().at(16), @"
     ended @3-@9: x-a@n1 Code(0)
+    unread: Job x
     note: 1 pod of Job x succeeded without being seen to
     ");
     says!(scene().object_gone().at(11), @"
     ended @3-@9: x-a@n1 Code(0)
+    unread: Job x
     note: 1 pod of Job x succeeded without being seen to
     ");
 }
@@ -78,6 +80,7 @@ fn a_clock_far_ahead_of_ours_holds_nothing_up() {
     "#);
     says!(scene(600).at(11), @"
     ended @3-@600: 
+    unread: Job x
     note: 1 pod of Job x succeeded without being seen to
     ");
 }
@@ -135,4 +138,71 @@ fn a_job_that_runs_elsewhere_runs() {
     ");
 }
 
-// Failure.
+/// A pod that was told to end at @8, so that its program ended with 0 at @9.
+fn stopped(status: &str) -> String {
+    format!("{{metadata: {{deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}}, {status}}}")
+}
+
+#[test]
+fn a_pod_that_a_success_counts_and_that_was_told_to_end_disrupts_the_job() {
+    let scene = |succeeded: u32| {
+        Scene::job(&format!(
+            "status: {{succeeded: {succeeded}, completionTime: '@10', conditions: [{{type: Complete, status: 'True'}}]}}"
+        ))
+        .at(30)
+    };
+    says!(scene(1).pod("x-a", &stopped(&good())), @"
+    ended @3-@9: x-a@n1 Code(0)
+    disrupted: Deleted
+    cause: pod x-a on n1 was deleted by another user or program
+    ");
+    says!(scene(1).pod("x-a", &stopped(&good())).gone(), @"
+    ended @3-@9: x-a@n1 Code(0)
+    disrupted: Deleted
+    cause: pod x-a on n1 was deleted by another user or program
+    ");
+    says!(scene(1).pod("x-a", &stopped(&good())).pod("x-b", &good()), @"
+    ended @3-@9: x-b@n1 Code(0)
+    superseded: x-a Code(0)
+    note: 1 pod does not count for the end, and what it wrote is not judged: x-a
+    ");
+    says!(scene(2).pod("x-a", &stopped(&good())).pod("x-b", &good()), @"
+    ended @3-@9: x-a@n1 Code(0), x-b@n1 Code(0)
+    disrupted: Deleted
+    cause: pod x-a on n1 was deleted by another user or program
+    ");
+    says!(scene(1).pod("x-a", &stopped(&good())).by_us(), @"ended @3-@9: x-a@n1 Code(0)");
+    let evicted = good().replace(
+        "phase: Succeeded,",
+        "phase: Succeeded, conditions: [{type: DisruptionTarget, status: 'True', lastTransitionTime: '@7', reason: EvictionByEvictionAPI}],",
+    );
+    assert!(scene(1).pod("x-a", &evicted).says().contains("disrupted: Evicted"));
+}
+
+#[test]
+fn a_jobset_is_disrupted_by_what_was_told_before_its_end_and_not_by_its_own_cleanup() {
+    let scene = |at: u32| {
+        Scene::of("JobSet")
+            .object(&format!("status: {{conditions: [{{type: Completed, status: 'True', lastTransitionTime: '@{at}'}}]}}"))
+            .rules("{succeeded: \"'Completed' in conditions\", failed: \"'Failed' in conditions\"}")
+            .pod("x-a", &good())
+            .pod("x-b", &stopped(&good()))
+            .at(30)
+            .says()
+    };
+    assert!(scene(10).contains("disrupted: Deleted"), "{}", scene(10));
+    assert!(scene(9).contains("disrupted: Deleted"), "{}", scene(9));
+    assert!(scene(8).starts_with("ended @3-@9: x-a@n1 Code(0)\nsuperseded: x-b Code(0)\n"), "{}", scene(8));
+}
+
+#[test]
+fn an_oom_kill_of_a_finished_pod_is_named_and_that_of_an_earlier_start_is_not() {
+    let oom = good().replace("exitCode: 0", "exitCode: 0, reason: OOMKilled");
+    says!(complete().pod("x-a", &oom), @"
+    ended @3-@9: x-a@n1 NoSuccess
+    cause: a process of container main of pod x-a on n1 was killed for its memory (OOMKilled): it has no limit, so the node had no more
+    ");
+    let state = "{terminated: {exitCode: 0, startedAt: '@6', finishedAt: '@9'}}, lastState: {terminated: {exitCode: 0, reason: OOMKilled, startedAt: '@3', finishedAt: '@5'}}";
+    let again = format!("{{spec: {{restartPolicy: OnFailure}}, status: {{phase: Succeeded, {}}}}}", container(state, 1));
+    assert!(complete().pod("x-a", &again).says().contains("x-a@n1 Code(0)"));
+}

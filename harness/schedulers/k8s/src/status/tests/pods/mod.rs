@@ -2,6 +2,7 @@
 
 mod disruption;
 mod ends;
+mod kills;
 mod phases;
 mod several;
 mod waiting;
