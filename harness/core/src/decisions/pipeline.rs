@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn in_quarantine_a_case_runs_and_a_skip_does_not_count() {
         let fail = Outcome::Fail(Failure::Sanity);
-        let rows: [(&[(&Outcome, bool)], [Skips; 2], [u8; 2]); 4] = [
+        type Row<'a> = (&'a [(&'a Outcome, bool)], [Skips; 2], [u8; 2]);
+        let rows: [Row<'_>; 4] = [
             (&[(&fail, true), (&Outcome::Skip, false)], [Skips::Accepted, Skips::Refused], [0, 3]),
             (&[(&Outcome::Pass, false), (&Outcome::Skip, true)], [Skips::Accepted; 2], [0, 0]),
             (&[(&Outcome::Skip, true)], [Skips::NothingRan; 2], [3, 3]),

@@ -103,15 +103,13 @@ pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> 
     let by_uid: BTreeMap<&str, &JobPod> = pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
     let names: BTreeSet<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
     let counts_any = pods.iter().any(|pod| pod.judged);
-    let settled = origins.iter_mut().map(|origin| match origin.uid.as_deref().and_then(|uid| by_uid.get(uid)) {
-        Some(pod) => {
+    let settled = origins.iter_mut().map(|origin| {
+        if let Some(pod) = origin.uid.as_deref().and_then(|uid| by_uid.get(uid)) {
             (origin.later, origin.superseded) = (pod.later, !pod.judged);
-            true
+            return true;
         }
-        None => {
-            origin.superseded |= counts_any;
-            !names.contains(origin.name.as_str())
-        }
+        origin.superseded |= counts_any;
+        !names.contains(origin.name.as_str())
     });
     settled.collect()
 }

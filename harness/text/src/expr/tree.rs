@@ -411,7 +411,7 @@ pub(crate) fn doubles(expr: &mut IdedExpr) {
             match call.func_name.as_str() {
                 operators::MODULO => {}
                 operators::INDEX | operators::OPT_INDEX | operators::OPT_SELECT | CHOSEN | OPTIONAL | NUMBER => {
-                    holder(&mut call.args[0])
+                    holder(&mut call.args[0]);
                 }
                 ITEMS | PLAIN => return holder(&mut call.args[0]),
                 PLUS => call.args.iter_mut().for_each(doubles),

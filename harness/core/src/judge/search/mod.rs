@@ -253,8 +253,11 @@ mod tests {
         }
     }
 
+    /// Of a match, where each of its groups is.
+    type Places = Vec<Option<(usize, usize)>>;
+
     /// The places of the groups of all matches: what the regex finds in the text with newlines alone, and what is visited.
-    fn places(pattern: &Pattern, log: &[u8]) -> [Vec<Vec<Option<(usize, usize)>>>; 2] {
+    fn places(pattern: &Pattern, log: &[u8]) -> [Vec<Places>; 2] {
         let text = Haystack::of(log);
         let shown = |place: usize| text.between(0, place).len();
         let universal = String::from_utf8(log.iter().flat_map(|byte| byte.escape_ascii()).collect()).unwrap();

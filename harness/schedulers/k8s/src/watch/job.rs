@@ -4,15 +4,15 @@ use crate::{
     api::ServerClock,
     client::Watched,
     job::{
-        Handle, LiveObject, Object, Observed, Seen, SeenPod, Trouble,
+        Handle, LiveObject, Observed, Seen, SeenPod, Trouble,
         replaced_pods::controller,
         told::{Told, needs_events},
     },
     status::is_hopeless,
+    watch::ownership::Ownership,
 };
-use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};
+use k8s_openapi::api::core::v1::Pod;
 use muster_text::time::Timestamp;
-use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -39,14 +39,7 @@ pub(super) struct Tracked {
     kind: String,
     /// Of the workload, once it is known. Others of its name are its predecessors, and their pods are not its own.
     uid: Option<String>,
-    /// Of everything that its manifest has created.
-    own: BTreeSet<String>,
-    /// The kinds that may own its pods; `None`: any, or none.
-    owners: Option<BTreeSet<String>>,
-    /// Uids of owners that are asked for, or were.
-    asked: Mutex<BTreeSet<String>>,
-    /// Those of them that are another's.
-    disowned: Mutex<BTreeSet<String>>,
+    ownership: Ownership,
     /// Set if the launch was confirmed, perhaps to another process: a workload that no list has is then gone.
     pub(super) manifest: Option<LiveObject>,
     clock: ServerClock,
@@ -68,10 +61,7 @@ impl Tracked {
             is_pod: workload.is_some_and(|object| object.resource.is_pod()),
             kind: workload.map(|object| object.resource.kind.clone()).unwrap_or_default(),
             uid: workload.and_then(|object| object.uid.clone()).filter(|uid| !uid.is_empty()),
-            own: uids(handle),
-            owners: owners(handle),
-            asked: Mutex::default(),
-            disowned: Mutex::default(),
+            ownership: Ownership::of(handle),
             manifest: workload.filter(|_| is_adopted).map(|object| object.manifest.clone().into()),
             clock,
             deleted_by_us: false,
@@ -96,7 +86,7 @@ impl Tracked {
             return;
         }
         self.uid = Some(uid);
-        self.own = uids(handle);
+        self.ownership.launched(handle);
         let observed = self.observed();
         let is_stale = observed.workload.object().is_some_and(|object| self.is_predecessor(object.uid()));
         let foreign: Vec<_> =
@@ -122,33 +112,14 @@ impl Tracked {
         if self.is_pod && pod.metadata.name.as_deref() == Some(&self.name) {
             return self.is_predecessor(uid);
         }
-        if self.uid.is_none() || uid.is_some_and(|uid| self.own.contains(uid)) {
-            return false;
-        }
-        match controller(pod) {
-            None => self.owners.is_some(),
-            Some(owner) if self.is_own(&owner.uid) => false,
-            Some(owner) => {
-                owner.kind == self.kind && owner.name == self.name
-                    || self.disowned.lock().contains(&owner.uid)
-                    || self.owners.as_ref().is_some_and(|owners| !owners.contains(&kind_of(owner)))
-            }
-        }
-    }
-
-    /// Whether it is of the manifest, or a pod of the job.
-    fn is_own(&self, uid: &str) -> bool {
-        let is_pod = |seen: &SeenPod| seen.pod.metadata.uid.as_deref() == Some(uid);
-        self.own.contains(uid) || self.sender.borrow().pods.iter().any(is_pod)
+        let is_same_kind = controller(pod)
+            .is_some_and(|owner| owner.kind == self.kind && owner.name == self.name && self.is_predecessor(Some(&owner.uid)));
+        self.uid.is_some() && (is_same_kind || self.ownership.denies(pod, &self.sender.borrow().pods))
     }
 
     /// The objects of which one has to own a pod, if that does not say itself whose it is; once for each owner.
     pub(super) fn to_prove(&self, pod: &Pod) -> Option<BTreeSet<String>> {
-        let owner = controller(pod).filter(|owner| self.uid.is_some() && self.owners.is_some() && !self.is_own(&owner.uid))?;
-        if self.is_foreign(pod) {
-            return None;
-        }
-        self.asked.lock().insert(owner.uid.clone()).then(|| self.own.clone())
+        if self.uid.is_none() || self.is_foreign(pod) { None } else { self.ownership.to_prove(pod, &self.sender.borrow().pods) }
     }
 
     /// A pod looks as if it were its own, and is not.
@@ -161,7 +132,7 @@ impl Tracked {
 
     /// The kinds of the owners of its pods are known.
     pub(super) fn knows_owners(&self) -> bool {
-        self.owners.is_some()
+        self.ownership.is_known()
     }
 
     /// The pods of this owner are not its own.
@@ -172,7 +143,7 @@ impl Tracked {
             observed.foreign.extend(names.collect::<Vec<_>>());
             observed.pods.retain(|seen| !is_its(seen));
         });
-        self.disowned.lock().insert(owner.to_owned());
+        self.ownership.disown(owner);
     }
 
     /// Everything that vanishes from now on was deleted by Muster.
@@ -282,28 +253,6 @@ impl Tracked {
     fn change(&self, change: impl FnOnce(&mut Observed)) {
         self.sender.send_modify(|observed| change(Arc::make_mut(observed)));
     }
-}
-
-/// Of the objects that were created, as far as the server has answered.
-fn uids(handle: &Handle) -> BTreeSet<String> {
-    handle.objects.iter().filter_map(|object| object.uid.clone()).filter(|uid| !uid.is_empty()).collect()
-}
-
-/// The kinds that may own its pods: what its rules say, and what helpers of the manifest create for theirs.
-fn owners(handle: &Handle) -> Option<BTreeSet<String>> {
-    let between = |object: &Object| match object.resource.kind.as_str() {
-        "Deployment" => Some("ReplicaSet.apps".to_owned()),
-        "CronJob" => Some("Job.batch".to_owned()),
-        _ => None,
-    };
-    let is_pod = handle.workload().is_some_and(|object| object.resource.is_pod());
-    let own = if is_pod { Some(&[][..]) } else { handle.rules.pods.owners.as_deref() };
-    own.map(|own| own.iter().cloned().chain(handle.objects.iter().filter_map(between)).collect())
-}
-
-/// `Job.batch`, whatever its version; `Pod`.
-fn kind_of(owner: &OwnerReference) -> String {
-    owner.api_version.split_once('/').map_or_else(|| owner.kind.clone(), |(group, _)| format!("{}.{group}", owner.kind))
 }
 
 /// Remembers since when the scheduler finds no node for a pod: the time of the condition does not change with its message.
@@ -420,62 +369,6 @@ mod tests {
         tracked.pod(owned("a", "1", "old"), true);
         assert!(matches!(tracked.observed().workload, Seen::Present(_)));
         assert_eq!(names(&tracked), [("b".into(), false, false)]);
-    }
-
-    #[test]
-    fn the_owner_says_whose_a_pod_is() {
-        type Owner = Option<(&'static str, &'static str, &'static str)>;
-        let (job, between) = (("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"));
-        let rows: [((&str, &str), Option<&[&str]>, Owner, bool); 9] = [
-            (job, Some(&[]), Some(("batch/v1", "Job", "w")), true),
-            (job, Some(&[]), Some(("batch/v1", "Job", "other")), false),
-            (job, Some(&[]), None, false),
-            (job, Some(&[]), Some(("apps/v1", "ReplicaSet", "r")), false),
-            (between, Some(&["Job.batch"]), Some(("batch/v1", "Job", "child")), true),
-            (between, Some(&["Job.batch"]), Some(("batch.volcano.sh/v1", "Job", "child")), false),
-            (between, Some(&["Job.batch"]), None, false),
-            (("example.org/v1", "Unknown"), None, None, true),
-            (("v1", "Pod"), None, None, false),
-        ];
-        for ((api_version, kind), owners, owner, is_own) in rows {
-            let mut handle = handle(api_version, kind);
-            handle.rules.pods.owners = owners.map(|owners| owners.iter().map(|owner| (*owner).to_owned()).collect());
-            let tracked = Tracked::new(&handle, ServerClock::default(), false);
-            let mut pod = pod("a", "1", 1);
-            pod.metadata.owner_references = owner.map(|(api_version, kind, uid)| {
-                vec![OwnerReference {
-                    api_version: api_version.into(),
-                    kind: kind.into(),
-                    uid: uid.into(),
-                    ..OwnerReference::default()
-                }]
-            });
-            tracked.pod(pod, false);
-            let seen = tracked.observed();
-            assert_eq!((seen.pods.len(), seen.foreign.len()), (usize::from(is_own), usize::from(!is_own)), "{kind} {owner:?}");
-        }
-        let mut deployed = handle("batch/v1", "Job");
-        deployed.objects.insert(0, Object { resource: Resource::of("apps/v1", "Deployment"), ..deployed.objects[0].clone() });
-        deployed.rules.pods.owners = Some(Vec::new());
-        assert!(owners(&deployed).unwrap().contains("ReplicaSet.apps"), "its helper's pods");
-    }
-
-    #[test]
-    fn the_pods_of_an_owner_that_turns_out_to_be_anothers_go() {
-        let mut handle = handle("jobset.x-k8s.io/v1alpha2", "JobSet");
-        handle.rules.pods.owners = Some(vec!["Job.batch".into()]);
-        let tracked = Tracked::new(&handle, ServerClock::default(), false);
-        let mut pod = pod("a", "1", 1);
-        let (api_version, kind) = ("batch/v1".to_owned(), "Job".to_owned());
-        pod.metadata.owner_references =
-            Some(vec![OwnerReference { api_version, kind, uid: "child".into(), ..OwnerReference::default() }]);
-        assert!(tracked.to_prove(&pod).is_some_and(|roots| roots.contains("w")));
-        assert_eq!(tracked.to_prove(&pod), None, "one question for each owner");
-        tracked.pod(pod.clone(), false);
-        tracked.disown("child");
-        tracked.pod(pod, false);
-        let seen = tracked.observed();
-        assert_eq!((seen.pods.len(), seen.foreign.len()), (0, 1));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod follow;
 mod health;
 mod job;
 mod owners;
+mod ownership;
 mod trouble;
 
 pub(crate) use health::watch_error;

@@ -125,8 +125,9 @@ fn a_figure_reads_a_number() {
 #[test]
 fn a_false_assert_shows_its_first_false_comparison() {
     let mut scope = scope();
-    let log = format!("version 3.9\nseed 12\npassword=hunter2hunter2\nkey ghp_{}\nlong {}\n", "a1".repeat(40), "x\t".repeat(60));
-    scope.set_text(Text::new(std::sync::Arc::new(log.into_bytes()), [("stdout".to_owned(), 0..500)]));
+    let written =
+        format!("version 3.9\nseed 12\npassword=hunter2hunter2\nkey ghp_{}\nlong {}\n", "a1".repeat(40), "x\t".repeat(60));
+    scope.set_text(Text::new(std::sync::Arc::new(written.into_bytes()), [("stdout".to_owned(), 0..500)]));
     let long = format!("\"{}... == \"x\"", r"x\t".repeat(60).chars().take(76).collect::<String>());
     for (text, values, at) in [
         ("extractsingle(r'version (.*)') == '3.10'", r#""3.9" == "3.10""#, "extractsingle(r'version (.*)') == '3.10'"),

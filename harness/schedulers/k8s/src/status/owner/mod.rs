@@ -77,7 +77,6 @@ impl<'a> Pods<'a> {
         Self { view, all, superseded }
     }
 
-    /// Superseded ones too.
     fn ever(&self) -> impl Iterator<Item = &PodAssessment> {
         self.superseded.iter().chain(&self.all)
     }
