@@ -146,7 +146,7 @@ const OTHERS_OF_CALLS: [&str; 27] = [
     // What goes on.
     "… of … nights are written",
     "wrote …: a check reads its part with `reference: …#CHECK`",
-    "… case(s) are restored, … run",
+    "…: … case(s) are restored, … run",
     "at most this run uses ……",
     "only `…` is shown; it was judged together with the other partitions",
     // Counts, and parts of files.

@@ -209,7 +209,7 @@ fn a_session_goes_on_from_the_newest_of_its_system_that_has_one_of_its_cases() {
     let args = ["-C", "site.yaml", "--system", "site", "-c", "new.yaml", "-r", "--restore-session", "--failed"];
     let ended = sandbox.muster(&args);
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(ended.stderr.starts_with("error: no session of system `site` in "), "{}", ended.stderr);
+    assert!(ended.stderr.starts_with("error: no session of system site in "), "{}", ended.stderr);
 }
 
 #[test]
@@ -220,8 +220,11 @@ fn copies_of_an_earlier_session_are_found_without_the_flag() {
     assert!(ended.stderr.ends_with(": 2 case(s) are restored, 2 run\n"), "{}", ended.stderr);
     assert_eq!(attempts(&sandbox), ["bad 1 fail", "bad 1 fail", "good 1 pass", "good 1 pass"]);
     assert!(ended.stdout.contains("bad %.repeat_no=0 ") && ended.stdout.contains("bad %.repeat_no=1 "), "{}", ended.stdout);
+    let sandbox = super::rounds::sandbox();
+    muster(&sandbox, &["-r", "-n", "good", "--repeat", "2"]);
     let ended = muster(&sandbox, &["-r", "--restore-session", "--failed", "-n", "good"]);
-    assert_eq!((ended.code, attempts(&sandbox).len()), (Some(0), 4), "restored passes count: {}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.ends_with(": 2 case(s) are restored, 0 run\n"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(0), "restored passes count: {}", ended.stdout);
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Wanted<'_> {
             })
         };
         let none =
-            || anyhow!("no session of system `{}` in {} has one of the selected cases", self.system, reader.database().display());
+            || anyhow!("no session of system {} in {} has one of the selected cases", self.system, reader.database().display());
         if named == LATEST {
             return newest().await?.ok_or_else(none);
         }

@@ -123,7 +123,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     making.references(reading, &units);
     making.variables(reading);
     making.completeness(reading);
-    making.labels(reading);
+    making.named_as_keys(reading);
     if purpose == Purpose::Fixture {
         making.leave(&["valid_systems", "valid_prog_environs"]);
     }
@@ -301,12 +301,16 @@ impl Making {
         }
     }
 
-    /// A parameter with the name of a key that ReFrame does not have, or has not set, is a label: here it would set the key.
-    fn labels(&mut self, reading: &Reading) {
-        for param in &reading.interp.test.params {
+    /// A parameter with the name of a key of ReFrame sets it. With another key's name it is a label, and would set the key here.
+    fn named_as_keys(&mut self, reading: &mut Reading) {
+        for param in reading.interp.test.params.clone() {
             let is_written = self.entries.iter().any(|(key, _)| key.trim_end_matches('+') == param.name);
-            if !is_written && is_key(&param.name, &reading.interp.world.keys) {
-                self.put(&param.name, Value::None);
+            if is_written || param.is_abstract || !is_key(&param.name, &reading.interp.world.keys) {
+                continue;
+            }
+            match KEYS.iter().find(|(key, _)| *key == param.name) {
+                Some((key, shell)) if reading.attr(key).is_none() => self.write(reading, key, &param.value(), *shell, None),
+                Some(_) | None => self.put(&param.name, Value::None),
             }
         }
     }

@@ -132,6 +132,8 @@ impl Reading<'_> {
                 let format = format.or_else(|| params.get(name).and_then(|(_, format)| format.clone()).filter(|_| inherit));
                 let param = Parameter { name: name.to_owned(), values, shown: vec![], is_wrapped: false, is_abstract };
                 params.insert(name.to_owned(), (param, format));
+                // It takes the place of a value of this name.
+                known.retain(|(known, _)| known != name);
             }
             Declared::Variable(value) => {
                 if default_of(name).is_none() && !self.variables.iter().any(|known| known == name) {

@@ -136,13 +136,11 @@ fn trial(case: Submitted) -> Trial {
 }
 
 fn completion(result: &CaseResult, skips: Skips) -> Result<Completion, Failed> {
+    let fails = pipeline::fails(result, skips);
     match (&result.outcome, &result.cause) {
-        (Outcome::Skip, why) if pipeline::fails(result, skips) => {
-            Err(Failed::from(format!("skip: {}", why.as_deref().unwrap_or("no cause was given"))))
-        }
-        (Outcome::Skip, Some(why)) => Ok(Completion::ignored_with(why)),
-        (Outcome::Skip, None) => Ok(Completion::ignored()),
-        (outcome, _) if outcome.is_fine() => Ok(Completion::Completed),
+        (Outcome::Skip, Some(why)) if !fails => Ok(Completion::ignored_with(why)),
+        (Outcome::Skip, None) if !fails => Ok(Completion::ignored()),
+        (outcome, _) if outcome.is_fine() && !fails => Ok(Completion::Completed),
         (outcome, Some(cause)) => Err(Failed::from(format!("{outcome}: {cause}"))),
         (outcome, None) => Err(Failed::from(outcome.to_string())),
     }
