@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn in_quarantine_a_case_runs_and_a_skip_does_not_count() {
-        let fail = Outcome::Fail(Failure::Sanity);
         type Row<'a> = (&'a [(&'a Outcome, bool)], [Skips; 2], [u8; 2]);
+        let fail = Outcome::Fail(Failure::Sanity);
         let rows: [Row<'_>; 4] = [
             (&[(&fail, true), (&Outcome::Skip, false)], [Skips::Accepted, Skips::Refused], [0, 3]),
             (&[(&Outcome::Pass, false), (&Outcome::Skip, true)], [Skips::Accepted; 2], [0, 0]),

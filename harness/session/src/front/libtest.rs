@@ -158,10 +158,11 @@ mod tests {
 
     #[test]
     fn a_skip_waits_until_another_case_has_run_and_fails_where_none_does() {
+        type Row<'a> = (bool, Vec<&'a Arc<CaseResult>>, Option<Skips>, Skips);
         let (skip, pass) = (result("a", Outcome::Skip), result("b", Outcome::Pass));
         let policy = Policy::Retry { max: 0, threshold: Threshold::Count(1) };
         // Whether `--fail-on-skip` is given, what ends, what the skip is before the close, and after it.
-        let rows: [(bool, Vec<&Arc<CaseResult>>, Option<Skips>, Skips); 4] = [
+        let rows: [Row<'_>; 4] = [
             (false, vec![&skip, &pass], Some(Skips::Accepted), Skips::Accepted),
             (false, vec![&pass, &skip], Some(Skips::Accepted), Skips::Accepted),
             (false, vec![&skip], None, Skips::NothingRan),
@@ -169,7 +170,9 @@ mod tests {
         ];
         for (fail_on_skip, ended, early, late) in rows {
             let (frontend, mut waiting) = Frontend::of(policy, fail_on_skip, [(&skip.name, "fake".into())].into_iter());
-            ended.iter().for_each(|result| frontend.ended(result));
+            for result in &ended {
+                frontend.ended(result);
+            }
             let before = waiting[0].result.try_recv().ok().map(|(_, skips)| skips);
             assert_eq!(before, early, "{ended:?}");
             frontend.close(ended.iter().copied());

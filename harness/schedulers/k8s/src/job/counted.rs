@@ -77,7 +77,9 @@ pub(crate) fn counted(handle: &Handle, pods: &[SeenPod], ends: &[PodEnd], end: E
     }
     if choice.counts.iter().all(|counts| *counts == Counts::Not) {
         // Its end does not come from its pods: all that they wrote is its log.
-        candidates.into_iter().for_each(|at| choice.counts[at] = Counts::LogOnly);
+        for at in candidates {
+            choice.counts[at] = Counts::LogOnly;
+        }
     }
     choice.counts
 }

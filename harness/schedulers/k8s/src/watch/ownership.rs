@@ -105,8 +105,9 @@ mod tests {
     #[test]
     fn the_owner_says_whose_a_pod_is() {
         type Owner = Option<(&'static str, &'static str, &'static str)>;
+        type Row = ((&'static str, &'static str), Option<&'static [&'static str]>, Owner, bool);
         let (job, between) = (("batch/v1", "Job"), ("jobset.x-k8s.io/v1alpha2", "JobSet"));
-        let rows: [((&str, &str), Option<&[&str]>, Owner, bool); 9] = [
+        let rows: [Row; 9] = [
             (job, Some(&[]), Some(("batch/v1", "Job", "w")), true),
             (job, Some(&[]), Some(("batch/v1", "Job", "other")), false),
             (job, Some(&[]), None, false),

@@ -241,13 +241,11 @@ impl<'a> Pods<'a> {
         }
         let Some((_, disruption)) = failures.first() else {
             // Other pods may have done the work of a deleted pod, but at least one must have.
-            return match self.all.iter().find_map(PodAssessment::deletion).filter(|_| exits.is_empty()) {
-                Some((cause, why)) => self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes),
-                None => {
-                    let counted = self.all.iter().filter(|pod| counts[pod.place] != Counts::Not);
-                    self.ended_with(end, None, counted.flat_map(|pod| pod.exits.clone()).collect(), None, None, notes)
-                }
-            };
+            if let Some((cause, why)) = self.all.iter().find_map(PodAssessment::deletion).filter(|_| exits.is_empty()) {
+                return self.ended(None, self.with_a_bad_one(exits), why, cause.map(str::to_owned), notes);
+            }
+            let counted = self.all.iter().filter(|pod| counts[pod.place] != Counts::Not);
+            return self.ended_with(end, None, counted.flat_map(|pod| pod.exits.clone()).collect(), None, None, notes);
         };
         let disruption = disruption.filter(|_| failures.iter().all(|(_, why)| why.is_some()));
         let cause = first_cause(&failures, disruption).map(str::to_owned);
