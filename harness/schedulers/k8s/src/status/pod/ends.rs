@@ -51,7 +51,7 @@ impl PodView<'_> {
         }
     }
 
-    fn killed(&self, container: &str, code: i32) -> String {
+    pub(super) fn killed(&self, container: &str, code: i32) -> String {
         let events = self.view.events();
         // A failed readiness probe does not kill a container.
         let is_fatal = |event: &&Event| ["Liveness", "Startup"].iter().any(|probe| trouble::message(event).starts_with(probe));

@@ -3,7 +3,7 @@
 use crate::api::clock;
 use crate::job::told::{self, Told};
 use crate::status::{
-    View, cause, grace,
+    View, grace,
     pod::{PodView, Restarts, ends},
     trouble,
 };
@@ -12,7 +12,7 @@ use muster_core::job::scheduler::Exit;
 use muster_text::time::Timestamp;
 use std::time::Duration;
 
-/// What a node says of a container when its pod has to end. Of a failed probe or hook it says something else.
+/// What a node says of a container when its pod has to end: also of one whose probe failed and that is not started again.
 const TOLD_TO_END: &str = "Stopping container";
 
 /// Whether events have yet to say how a pod ended. Without an answer in time it has not ended well.
@@ -74,9 +74,9 @@ impl PodView<'_> {
             Some(reason) => return Some(format!("{container} ended with the reason {reason}")),
         }
         if let Some(event) = self.killing(status, end) {
-            let message = trouble::message(event);
-            return (!message.starts_with(TOLD_TO_END))
-                .then(|| format!("its node killed {container}: {}", cause::quote(message)));
+            let may_be_told = matches!(self.seen.told, Some(Told::At(_) | Told::Perhaps));
+            let is_told = may_be_told && trouble::message(event).starts_with(TOLD_TO_END);
+            return (!is_told).then(|| self.killed(&container, end.exit_code));
         }
         if self.restarts == Restarts::Never && status.restart_count > 0 && self.policy() == "OnFailure" {
             return Some(format!("its node killed {container} and started it again, though its restartPolicy is OnFailure"));

@@ -66,7 +66,12 @@ fn a_kill_that_only_an_event_shows_is_no_success() {
     let killed = |scene: Scene, message: &str| scene.event("Pod x", "Killing", message);
     says!(killed(good(PROBED, "", ""), LIVENESS), @"
     ended @3-@9: x@n1 NoSuccess
-    cause: its node killed container main of pod x on n1: Container main failed liveness probe
+    cause: container main of pod x on n1 was killed (status 0): Container main failed liveness probe
+    ");
+    let probe = good(PROBED, "", "").event("Pod x", "Unhealthy", "Liveness probe failed: timeout");
+    says!(killed(probe, "Stopping container main"), @"
+    ended @3-@9: x@n1 NoSuccess
+    cause: container main of pod x on n1 was killed (status 0): Liveness probe failed: timeout
     ");
     assert!(killed(good(", lifecycle: {postStart: {}}", "", ""), "FailedPostStartHook").says().contains("NoSuccess"));
     says!(good(PROBED, "", "").event("Pod x", "Unhealthy", "Liveness probe failed: once"), @"ended @3-@9: x@n1 Code(0)");
