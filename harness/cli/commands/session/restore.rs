@@ -51,9 +51,9 @@ pub fn restore(
     let wanted = Wanted { system: &selection.system.name, cases: restore::wanted(&selection.cases) };
     let past = named.split(',').map(|named| runtime.block_on(past(cli, (named, &wanted), purpose, terminal)));
     let past: Vec<Past> = past.collect::<Result<_, _>>()?;
-    let names = past.iter().flat_map(|past| &past.cases);
+    let stored = past.iter().flat_map(|past| &past.cases);
     let cases = &mut selection.cases;
-    *cases = restore::as_copied(cases, names);
+    *cases = restore::as_copied(cases, stored);
     let from: Vec<String> = past.iter().map(|past| database::described(&past.session)).collect();
     let past: Vec<_> = past.into_iter().map(|past| (past.session, past.results)).collect();
     let restored = restore::divide(cases, &past, cli.rounds.failed);
