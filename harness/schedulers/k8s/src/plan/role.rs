@@ -6,8 +6,9 @@
 //! pods of others  list, watch; delete where an operator may leave them
 //! owners          get, where pods are found by whom they belong to
 //! leases          say that a session lives
+//! events          list: whether a node ended a container, and why a case waits
 //! ```
-//! The optional rights explain: why a case waits (events, quotas, a queue), whether its pods would be let in (a creation with
+//! The optional rights explain: why a case waits (quotas, a queue), whether its pods would be let in (a creation with
 //! `dryRun`), and to `muster sweep`, what a killed session left. Not here: rights over the whole cluster (`--distribute` lists nodes).
 
 use crate::{
@@ -58,7 +59,7 @@ const OWNERS: [(&str, &str); 5] =
 /// Which rights a Role contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// The rights without which a case does not run, or objects are left.
+    /// The rights without which a case does not run or is not judged, or objects are left.
     Required,
     /// Also the rights that only explain.
     Full,
@@ -163,6 +164,8 @@ impl RoleRules {
     fn run(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
         self.create(&workload.resource, beside(handle));
+        // Only events say whether a node killed a container whose probe failed.
+        self.allow("", "events", &[List]);
         if is_composed(&workload.resource) {
             // An operator that does not own its pods leaves them.
             self.allow("", "pods", &[Delete]);
@@ -177,7 +180,6 @@ impl RoleRules {
     /// The rights to explain why a case waits, and to find what is left of it.
     fn explain(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
-        self.allow("", "events", &[List]);
         self.allow("", "resourcequotas", &[List]);
         if !workload.resource.is_pod() {
             self.allow("", "pods", &[Create]);
@@ -303,14 +305,18 @@ mod tests {
             (
                 pod.clone(),
                 Extent::Required,
-                "/pods: create,get,list,watch,patch,delete\n/configmaps,secrets,services: create,get,delete\n/pods/log: get",
+                "/pods: create,get,list,watch,patch,delete\n/configmaps,secrets,services: create,get,delete\n/pods/log: get\n/events: list",
             ),
             (
                 pod,
                 Extent::Full,
                 "/pods: create,get,list,watch,patch,delete\n/configmaps,services: create,get,list,delete\n/secrets: create,get,delete\n/pods/log: get\n/events,resourcequotas: list",
             ),
-            (job.clone(), Extent::Required, "/pods/log: get\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete"),
+            (
+                job.clone(),
+                Extent::Required,
+                "/pods/log: get\n/events: list\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete",
+            ),
             (
                 job,
                 Extent::Full,
@@ -319,12 +325,12 @@ mod tests {
             (
                 jobset,
                 Extent::Required,
-                "/pods/log: get\n/pods: list,watch,delete\njobset.x-k8s.io/jobsets: create,get,list,watch,patch,delete",
+                "/pods/log: get\n/events: list\n/pods: list,watch,delete\njobset.x-k8s.io/jobsets: create,get,list,watch,patch,delete",
             ),
             (
                 custom,
                 Extent::Required,
-                "/secrets: create,get,delete\n/pods/log: get\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
+                "/secrets: create,get,delete\n/pods/log: get\n/events: list\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
             ),
         ];
         for (handle, extent, expected) in rows {
