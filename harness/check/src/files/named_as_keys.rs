@@ -67,8 +67,9 @@ fn mistakes(name: &str, values: &Node, more: &MoreKeys) -> Vec<Diagnostic> {
 /// A mistake in the value of a key, as one of the parameter that sets it.
 fn set_by_parameter(name: &str, mistake: Diagnostic) -> Diagnostic {
     let message = format!("the parameter `{name}` sets the key of this name: {}", mistake.message);
-    let otherwise = format!("rename the parameter, or write the key: `{name}: ..`, or null where it is a label only");
-    Diagnostic { message, hint: mistake.hint.or(Some(otherwise)), ..mistake }
+    let otherwise = format!("rename the parameter, or write the key as well: `{name}: null` where it is a label only");
+    let hint = mistake.hint.map_or_else(|| otherwise.clone(), |hint| format!("{hint}; or {otherwise}"));
+    Diagnostic { message, hint: Some(hint), ..mistake }
 }
 
 #[cfg(test)]

@@ -138,7 +138,7 @@ fn the_version_is_that_of_the_schema() {
 fn every_field_of_the_format_is_held() {
     assert_snapshot!(with_only(&["stream"], |results| report(results, None).unwrap()), @r#"
     {
-      "report_version": "1.2",
+      "report_version": "1.3",
       "session": {
         "id": "20260105-070312-qkzvaxpe",
         "started": "2026-01-05T07:03:12.000000Z",
@@ -160,6 +160,7 @@ fn every_field_of_the_format_is_held() {
         "num_cases": 1,
         "interrupted": false,
         "counting": "last",
+        "fail_on_skip": false,
         "extras": {}
       },
       "cases": [
@@ -246,6 +247,7 @@ fn every_field_of_the_format_is_held() {
         "aborted": 0,
         "stopped": 0,
         "not_run": 0,
+        "exit_code": 0,
         "by_outcome": {
           "xfail": 1
         },
