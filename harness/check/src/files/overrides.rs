@@ -1,4 +1,5 @@
 //! `-S [CHECK.]VAR=VALUE` and `-P [CHECK.]VAR=V0,V1`: settings of the command line, which override the file.
+//! Longer than other files: both options share how a value is read and where it is put.
 
 use crate::files::{
     load::Document,

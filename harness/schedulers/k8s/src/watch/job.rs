@@ -1,4 +1,5 @@
 //! What the watches know of one job: events in, `Observed` out. No I/O.
+//! Longer than other files: its tests, which need its private fields, stand below it.
 
 use crate::{
     api::ServerClock,
