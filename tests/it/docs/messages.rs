@@ -32,7 +32,7 @@ const WHOLE: [&str; 23] = [
 ];
 
 /// Texts in those files that are no messages, or that ask for nothing.
-const OTHERS: [&str; 52] = [
+const OTHERS: [&str; 53] = [
     "scontrol, sinfo or sbatch",
     // Reasons of `expect`, and a command.
     "a bundle is packed again where there is no capacity",
@@ -45,6 +45,7 @@ const OTHERS: [&str; 52] = [
     "the results database … is closed",
     "session … was not started in this store",
     // The answer of a server that another attempt may change, or a part of a sentence.
+    "; the node answered with no line of it",
     "…: there is no … in …",
     "…: there is another … in …, and it is not this case's",
     "…: … in … was changed at the same time",

@@ -83,7 +83,7 @@ fn where_nobody_says_what_runs_containers_the_case_is_skipped() {
     let sandbox =
         Sandbox::with_check("name: c\nvalid_systems: ['*']\nsanity: []\ncontainer_platform: { image: box, command: ls }\n");
     let ended = sandbox.muster(&["-c", "check.yaml", "--system", "local", "-r", "--nocolor"]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
     assert!(
         ended.stdout.contains("runs in a container of no type, and local:default has no container_platforms"),
         "{}",

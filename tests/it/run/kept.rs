@@ -162,5 +162,5 @@ fn a_carriage_return_ends_a_line_and_is_kept() {
     assert!(log.contains("Loading 100%\rERROR: device lost\ntest FAILED\r\n"), "{log:?}");
     let (_sandbox, failed) = judged("{ not_found: 'FAILED$' }");
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    assert!(failed.stdout.contains("`FAILED$` found in line 3: `test FAILED`"), "{}", failed.stdout);
+    assert!(failed.stdout.contains(", line 3: `test FAILED`\n"), "{}", failed.stdout);
 }

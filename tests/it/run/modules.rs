@@ -109,7 +109,7 @@ fn a_module_that_does_not_load_ends_the_case_whatever_status_the_check_allows() 
 fn where_nobody_says_what_loads_modules_the_case_is_skipped_and_nomod_runs_without() {
     let sandbox = Sandbox::with_check("name: m\nvalid_systems: ['*']\nmodules: gcc/12\nexecutable: echo ran\nsanity: []\n");
     let ended = sandbox.muster(&["-c", "check.yaml", "-r", "--nocolor", "--system", "local"]);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("the check loads modules, and local does not set `modules_system`"), "{}", ended.stdout);
     sandbox.write(
         "site.yaml",

@@ -124,7 +124,7 @@ pub struct NodeSeen {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// Its status is 0, and yet it did not end by itself: its node has killed it or a part of it, or nobody can tell.
+    /// Its status is 0, but its node killed it or a process of it, or that cannot be excluded.
     NoSuccess,
     /// The exit status is unknown.
     #[default]

@@ -223,9 +223,8 @@ fn usage(usage: &Usage) -> CaseUsage<'_> {
 fn exit(exit: &SectionExit) -> Value {
     let (code, signal) = match exit.exit {
         Exit::Code(code) => (Some(code), None),
-        Exit::NoSuccess => (Some(0), None),
         Exit::Signal(signal) => (None, Some(signal)),
-        Exit::Unknown => (None, None),
+        Exit::NoSuccess | Exit::Unknown => (None, None),
     };
     json!({ "section": exit.section, "node": exit.node, "code": code, "signal": signal })
 }

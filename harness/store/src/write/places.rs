@@ -96,9 +96,9 @@ fn bind_section(statement: Statement, Section { attempt, position, exit, node, s
     let uid = exit.section_id.as_deref().and_then(|id| id.split('/').next()).map(str::to_owned);
     let (code, signal) = match exit.exit {
         Exit::Code(code) => (Some(i64::from(code)), None),
-        Exit::NoSuccess => (Some(0), None),
         Exit::Signal(signal) => (None, Some(i64::from(signal))),
-        Exit::Unknown => (None, None),
+        // A status of 0 would be read again as a success.
+        Exit::NoSuccess | Exit::Unknown => (None, None),
     };
     let statement = statement.bind(attempt).bind(position).bind(exit.section.clone()).bind(uid).bind(*node);
     let statement = statement.bind(exit.image.clone()).bind(code).bind(signal);

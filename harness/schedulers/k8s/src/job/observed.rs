@@ -100,7 +100,7 @@ pub(crate) struct SeenPod {
     pub gone: bool,
     /// We asked for its deletion ourselves.
     pub deleted_by_us: bool,
-    /// The first word to it that it has to end, as far as one was seen.
+    /// When it was first told to end, as far as that was seen.
     pub told: Option<Told>,
 }
 

@@ -1,6 +1,6 @@
 //! When a pod was told to end, by what was seen of it first.
 //!
-//! The last delete of a node sets `deletionTimestamp` anew and without a grace. So the first word counts, and what came before it.
+//! When a node removes a pod, it sets `deletionTimestamp` again, without a grace. So the first request that was seen counts.
 
 use crate::{api::clock, job::SeenPod};
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod};
@@ -9,7 +9,7 @@ use muster_text::time::Timestamp;
 /// Conditions that announce the end of a pod.
 const ANNOUNCE: [&str; 2] = ["DisruptionTarget", "TerminationTarget"];
 
-/// The first word to a pod that it has to end.
+/// When a pod was first told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Then, by the server's clock.

@@ -85,7 +85,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// An end is none before the events are read that say how a pod of it ended.
+    /// A job has not ended until the events that say how its pods ended are read.
     fn until_events(self, state: JobState, recheck_in: &mut Option<Duration>) -> (JobState, bool) {
         let is_over = matches!(state, JobState::Status(JobStatus::Ended(_) | JobStatus::Gone { .. }));
         if !is_over || !kills::are_awaited(self, recheck_in) {
@@ -191,7 +191,7 @@ impl<'a> View<'a> {
         let foreign = &self.observed.foreign;
         let (title, names) = (self.title(), cause::names(foreign.iter().map(String::as_str)));
         (!foreign.is_empty())
-            .then(|| format!("what has the labels of the pods of {title} and another owner was ignored: {names}"))
+            .then(|| format!("pods with the labels of {title} and another owner, or none, were ignored: {names}"))
     }
 
     /// A workload that owns pods, or a Pod with rules of its own.

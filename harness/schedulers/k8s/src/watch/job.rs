@@ -136,6 +136,11 @@ impl Tracked {
         self.ownership.is_known()
     }
 
+    /// Nobody knows yet whose an owner is.
+    pub(super) fn ask_again(&self, owner: &str) {
+        self.ownership.ask_again(owner);
+    }
+
     /// The pods of this owner are not its own.
     pub(super) fn disown(&self, owner: &str) {
         let is_its = |seen: &SeenPod| controller(&seen.pod).is_some_and(|of| of.uid == owner);

@@ -252,10 +252,13 @@ impl Pods {
         let Some(roots) = self.jobs.lock().get(&identifier).and_then(|job| job.to_prove(pod)) else { return };
         let (jobs, owners, pod) = (self.jobs.clone(), Arc::clone(&self.owners), pod.clone());
         tokio::spawn(async move {
-            if owners.lead_to(&pod, &roots).await == Chain::Others
-                && let (Some(job), Some(owner)) = (jobs.lock().get(&identifier), controller(&pod))
-            {
-                job.disown(&owner.uid);
+            let chain = owners.lead_to(&pod, &roots).await;
+            let jobs = jobs.lock();
+            let (Some(job), Some(owner)) = (jobs.get(&identifier), controller(&pod)) else { return };
+            match chain {
+                Chain::Ours => {}
+                Chain::Others => job.disown(&owner.uid),
+                Chain::Unknown => job.ask_again(&owner.uid),
             }
         });
     }
@@ -310,7 +313,7 @@ impl Sink<Pod> for PodsOfJob {
         let is_own = match self.owners.lead_to(&pod, &BTreeSet::from([root.to_owned()])).await {
             Chain::Ours => true,
             Chain::Others => self.by_selector && !has_owner && !knows_owners,
-            // Without a selector, a pod too many is worse than none.
+            // Without a selector, a pod of an unknown owner is left out.
             Chain::Unknown => self.by_selector,
         };
         match self.jobs.lock().get(&self.identifier) {

@@ -58,6 +58,11 @@ impl Ownership {
         self.asked.lock().insert(owner.uid.clone()).then(|| self.own.clone())
     }
 
+    /// There was no answer: it is asked again with the next change of one of its pods.
+    pub(super) fn ask_again(&self, owner: &str) {
+        self.asked.lock().remove(owner);
+    }
+
     /// This owner is another's.
     pub(super) fn disown(&self, owner: &str) {
         self.disowned.lock().insert(owner.to_owned());

@@ -28,8 +28,13 @@ pub(super) async fn ask(cluster: &Cluster, identifier: &Identifier, observed: &O
         uids.extend(asking.between(identifier).await);
     }
     uids.extend(waiting_pods(observed));
-    let ended: Vec<_> =
-        observed.pods.iter().filter(|seen| needs_events(seen)).filter_map(|seen| seen.pod.metadata.uid.clone()).collect();
+    // What is read of a pod that has ended is kept: there may be a thousand.
+    let known = &observed.trouble.ended_pods;
+    let ended = observed.pods.iter().filter(|seen| needs_events(seen)).filter_map(|seen| seen.pod.metadata.uid.clone());
+    let ended: Vec<_> = ended.filter(|uid| !known.contains(uid)).collect();
+    let is_kept = |event: &&Arc<Event>| event.involved_object.uid.as_ref().is_some_and(|uid| known.contains(uid));
+    asking.trouble.events.extend(observed.trouble.events.iter().filter(is_kept).cloned());
+    asking.trouble.ended_pods.clone_from(known);
     uids.extend(ended.iter().cloned());
     uids.dedup();
     for uid in &uids {

@@ -1,7 +1,7 @@
 //! A workload of several pods: its own state first, that of its pods second.
 //!
 //! ```text
-//! Succeeded --> Ended: the pods that succeeded; failed attempts and vanished pods are notes
+//! Succeeded --> Ended: the pods that succeeded; disrupted if one that counts was told to end before
 //! Failed -----> Ended: every pod's exit; a disruption if every failed pod was disrupted; never without a bad exit
 //! Going ------> Running once a deciding container has started, else Pending by what blocks its pods
 //! ```
@@ -117,7 +117,7 @@ impl<'a> Pods<'a> {
             }
         } else if ended < awaited {
             let missed = cause::count(awaited - ended, "pod");
-            notes.push(format!("{missed} of {} succeeded without being seen to", self.view.title()));
+            notes.push(format!("{missed} of {} succeeded, and Muster did not see it", self.view.title()));
         }
         if !vanished.is_empty() && ended < awaited.max(1) {
             let names = cause::names(vanished.iter().map(|pod| pod.name.as_str()));

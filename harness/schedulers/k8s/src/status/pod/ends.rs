@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Conta
 use muster_core::job::scheduler::Exit;
 use muster_text::time::Timestamp;
 
-/// How a container "ends" that was never started.
+/// Reasons of containers that were never started.
 pub(super) const NOT_STARTED: [&str; 2] = ["StartError", "ContainerCannotRun"];
 
 impl PodView<'_> {
