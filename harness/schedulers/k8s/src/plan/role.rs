@@ -6,9 +6,9 @@
 //! pods of others  list, watch; delete where an operator may leave them
 //! owners          get, where pods are found by whom they belong to
 //! leases          say that a session lives
-//! events          list: whether a node ended a container, and why a case waits
+//! events          list, where a container has a probe or a hook: whether its node killed it
 //! ```
-//! The optional rights explain: why a case waits (quotas, a queue), whether its pods would be let in (a creation with
+//! The optional rights explain: why a case waits (events, quotas, a queue), whether its pods would be let in (a creation with
 //! `dryRun`), and to `muster sweep`, what a killed session left. Not here: rights over the whole cluster (`--distribute` lists nodes).
 
 use crate::{
@@ -164,8 +164,9 @@ impl RoleRules {
     fn run(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
         self.create(&workload.resource, beside(handle));
-        // Only events say whether a node killed a container whose probe failed.
-        self.allow("", "events", &[List]);
+        if may_be_killed(handle) {
+            self.allow("", "events", &[List]);
+        }
         if is_composed(&workload.resource) {
             // An operator that does not own its pods leaves them.
             self.allow("", "pods", &[Delete]);
@@ -180,6 +181,7 @@ impl RoleRules {
     /// The rights to explain why a case waits, and to find what is left of it.
     fn explain(&mut self, handle: &Handle) {
         let Some(workload) = handle.workload() else { return };
+        self.allow("", "events", &[List]);
         self.allow("", "resourcequotas", &[List]);
         if !workload.resource.is_pod() {
             self.allow("", "pods", &[Create]);
@@ -233,6 +235,14 @@ fn is_composed(resource: &Resource) -> bool {
 /// Its pods have no template for Muster's label, and no selector finds them.
 fn asks_owners(handle: &Handle, workload: &Object) -> bool {
     handle.rules.pods.selector.is_none() && pod_templates(&workload.manifest).is_empty()
+}
+
+/// Has a container a probe or a hook of which only events tell that it failed?
+fn may_be_killed(handle: &Handle) -> bool {
+    const PLACES: [&str; 3] = ["/livenessProbe", "/startupProbe", "/lifecycle/postStart"];
+    let templates = handle.objects.iter().flat_map(|object| pod_templates(&object.manifest));
+    let containers = templates.filter_map(|(template, _)| template.pointer("/spec/containers")?.as_array());
+    containers.flatten().any(|container| PLACES.iter().any(|place| container.pointer(place).is_some()))
 }
 
 fn is_queued(workload: &Object) -> bool {
@@ -298,6 +308,8 @@ mod tests {
     fn each_kind_gets_the_verbs_that_are_used() {
         let helpers = [("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "Service"), ("v1", "Pod")];
         let pod = handle("n", &helpers, &json!({ "spec": { "containers": [] } }));
+        let probed = json!({ "spec": { "containers": [{ "name": "main", "livenessProbe": {} }] } });
+        let probed = handle("n", &[("v1", "Pod")], &probed);
         let job = handle("n", &[("batch/v1", "Job")], &queued());
         let jobset = handle("n", &[("jobset.x-k8s.io/v1alpha2", "JobSet")], &template());
         let custom = handle("n", &[("v1", "Secret"), ("example.org/v1", "Policy")], &json!({ "spec": {} }));
@@ -305,18 +317,14 @@ mod tests {
             (
                 pod.clone(),
                 Extent::Required,
-                "/pods: create,get,list,watch,patch,delete\n/configmaps,secrets,services: create,get,delete\n/pods/log: get\n/events: list",
+                "/pods: create,get,list,watch,patch,delete\n/configmaps,secrets,services: create,get,delete\n/pods/log: get",
             ),
             (
                 pod,
                 Extent::Full,
                 "/pods: create,get,list,watch,patch,delete\n/configmaps,services: create,get,list,delete\n/secrets: create,get,delete\n/pods/log: get\n/events,resourcequotas: list",
             ),
-            (
-                job.clone(),
-                Extent::Required,
-                "/pods/log: get\n/events: list\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete",
-            ),
+            (job.clone(), Extent::Required, "/pods/log: get\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete"),
             (
                 job,
                 Extent::Full,
@@ -325,12 +333,12 @@ mod tests {
             (
                 jobset,
                 Extent::Required,
-                "/pods/log: get\n/events: list\n/pods: list,watch,delete\njobset.x-k8s.io/jobsets: create,get,list,watch,patch,delete",
+                "/pods/log: get\n/pods: list,watch,delete\njobset.x-k8s.io/jobsets: create,get,list,watch,patch,delete",
             ),
             (
                 custom,
                 Extent::Required,
-                "/secrets: create,get,delete\n/pods/log: get\n/events: list\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
+                "/secrets: create,get,delete\n/pods/log: get\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
             ),
         ];
         for (handle, extent, expected) in rows {
