@@ -103,6 +103,30 @@ pub(crate) fn nesting(text: &str) -> usize {
     deepest + branches
 }
 
+/// The byte at a line and column, both from 1, the column in characters.
+pub(crate) fn offset(text: &str, (line, column): (isize, isize)) -> usize {
+    let (line, column) = (usize::try_from(line - 1).unwrap_or(0), usize::try_from(column - 1).unwrap_or(0));
+    let mut start = 0;
+    for before in text.split_inclusive('\n').take(line) {
+        start += before.len();
+    }
+    text[start..].char_indices().nth(column).map_or(text.len(), |(at, _)| start + at)
+}
+
+/// The name, number or sign that starts at a byte.
+pub(crate) fn word_at(text: &str, start: usize) -> &str {
+    let rest = &text[start..];
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let end = match rest.chars().next() {
+        None => 0,
+        Some(first) if is_name(first) => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+        Some('\'' | '"') => rest.find(char::is_whitespace).unwrap_or(rest.len()),
+        Some('=') if rest.starts_with("==") => 2,
+        Some(first) => first.len_utf8(),
+    };
+    &rest[..end]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

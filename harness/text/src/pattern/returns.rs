@@ -129,7 +129,9 @@ fn has_dead_part(hir: &Hir) -> bool {
             parts.iter().any(|part| has_dead_part(part) && !is_line_end(part)) || parts.iter().all(has_dead_part)
         }
         HirKind::Literal(literal) => literal.0.contains(&b'\r'),
-        HirKind::Class(class) => holds(class, '\r') && Hir::class(without_line_ends(class)).properties().minimum_len().is_none(),
+        HirKind::Class(class) => {
+            holds(class, '\r') && !holds(class, '\n') && Hir::class(without_line_ends(class)).properties().minimum_len().is_none()
+        }
         HirKind::Repetition(repetition) => repetition.min > 0 && has_dead_part(&repetition.sub),
         HirKind::Capture(capture) => has_dead_part(&capture.sub),
         HirKind::Concat(parts) => parts.iter().any(has_dead_part),

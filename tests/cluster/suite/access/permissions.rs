@@ -163,6 +163,8 @@ fn taken(workload: &str) -> String {
     let (before, rest) = workload.split_once("metadata: { name: ").expect("a name");
     let (name, rest) = rest.split_once(" }").expect("its end");
     let labels = format!("labels: {{ rfm: {IDENTIFIER}, rfm-session: another }}");
+    // The account of the manifest is not there yet.
+    let rest = rest.replace("serviceAccountName: runner\n  ", "");
     format!("{before}metadata: {{ name: rfm-{name}-{IDENTIFIER}, {labels} }}{rest}")
 }
 

@@ -260,7 +260,7 @@ pub(crate) fn a_case_that_ends_in_a_queue_leaves_it() {
     let cases = ended.report["cases"].as_array().expect("cases");
     for case in cases {
         let cause = case["cause"].as_str().unwrap_or_default();
-        assert!(cause.contains("still waiting after 20s") && cause.contains("waits in Kueue"), "{cause}");
+        assert!(cause.contains("still waiting after 20") && cause.contains("waits in Kueue"), "{cause}");
         assert!(!case.to_string().contains("kubectl"), "neither kept nor left: {case}");
         let events = format!("{}/diag/kueue.yaml", case["folder"].as_str().expect("a folder"));
         assert!(sandbox.read(&events).contains("QuotaReserved"), "{events}");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! every pod --replaced_pods--> of the last life --+--> Fully     its exit and its log are judged
-//!                                                 |--> LogOnly   its log is: pods of its role do not end by themselves
+//!                                                 |--> LogOnly   its log is: it still ran, or pods of its role do not end by themselves
 //!                                                 '--> Not       neither: its log stays at the end of the stdout
 //! ```
 //! A workload that succeeded counts the pods that succeeded: of each completion index the last, of a workload that says how many no
@@ -78,6 +78,14 @@ pub(crate) fn counted(handle: &Handle, pods: &[SeenPod], ends: &[PodEnd], end: E
     if choice.counts.iter().all(|counts| *counts == Counts::Not) {
         // Its end does not come from its pods: all that they wrote is its log.
         for at in candidates {
+            choice.counts[at] = Counts::LogOnly;
+        }
+        return choice.counts;
+    }
+    for at in candidates.into_iter().filter(|at| ends[*at] == PodEnd::Open) {
+        // A worker that its controller ends once the leader has succeeded: its log shows what it did until then.
+        let has_place = sections::completion_index(&pods[at].pod).is_some() || wanted.is_none() && !choice.is_replaced(at);
+        if choice.counts[at] == Counts::Not && has_place && choice.takes_slot(at) {
             choice.counts[at] = Counts::LogOnly;
         }
     }
@@ -185,10 +193,15 @@ mod tests {
 
     #[test]
     fn a_success_counts_the_pods_that_succeeded() {
-        let rows: [(&[&str], End, &str); 18] = [
+        let rows: [(&[&str], End, &str); 22] = [
             (&["a 1 good", "b 1 good"], TWO, "FF"),
             (&["a 1 bad", "b 2 good"], ONE, "-F"),
             (&["a 1 good", "b 1 open"], ONE, "F-"),
+            // It still runs, and nothing has taken its place.
+            (&["a 1 good", "b 1 open job=other"], ANY, "FL"),
+            (&["a 1 good 0", "b 1 open 1"], ONE, "FL"),
+            (&["a 1 open 0", "b 2 good 0"], ANY, "-F"),
+            (&["a 1 open", "b 2 good"], ANY, "-F"),
             // The last of an index.
             (&["a 1 good 0", "b 1 good 1", "c 2 good 0"], TWO, "-FF"),
             (&["a 1 told 0", "b 1 good 1", "c 2 good 0"], TWO, "-FF"),

@@ -154,6 +154,9 @@ fn same(sign: &str, one: &dyn Val, other: &dyn Val) -> Result<bool> {
     }
     match (figure(sign, one)?, figure(sign, other)?) {
         (Some(one), Some(other)) => Ok(compare(one, other) == Some(Ordering::Equal)),
+        // Text that a function has made of captured text would never be equal to a number.
+        (Some(_), None) if text_of(other).is_some() => Err(refused(sign, one, other)),
+        (None, Some(_)) if text_of(one).is_some() => Err(refused(sign, one, other)),
         _ => Ok(one.equals(other)),
     }
 }

@@ -74,7 +74,9 @@ fn a_captured_text_meets_text_as_text() {
             <Python>.size() == 4 ;; size(<Python>) == len(<Python>) ;; <Python>.matches('^3[.]') ;; matches(<Python>, '10$')
             <Python>.contains('.1') ;; <Python>.startsWith('3') ;; '3.10'.endsWith(<Python>) ;; bool(<bool>) ;; type(<num>) == string
             optional.of(<num>) == optional.of(4) ;; (yes ? <num> : <status>) == 4 ;; <status> == 1 || <num> == 4"),
-        ("false", "<Python> == '3.1' ;; <key> == one ;; <Python> >= '3.9' ;; <num> == <pad> ;; string(<Python>) == 3.1"),
+        ("false", "<Python> == '3.1' ;; <key> == one ;; <Python> >= '3.9' ;; <num> == <pad> ;; string(<num>) == '5'"),
+        // Text that a function gives is not captured: never equal to a number, so that `!=` would always hold.
+        ("`!=` does not take text and a double", "string(<Python>) != 3.1 ;; <Python>.split('.')[0] != 3.5"),
         ("\"004\"", "string(<pad>) ;; '' + <pad> ;; <pad> + '' ;; join([<pad>]) ;; <pad>.split('.')[0] ;; lower(<pad>) ;; upper(<pad>)
             replace('xxx' + <num>, 'xxx', '00') ;; substring(<pad>, 0) ;; substring('4004', 1, <num>) ;; [<pad>][0] ;; dyn(<pad>)
             optional.ofNonZeroValue(<pad>).orValue(1) ;; {'a': <pad>}.a ;; get({'a': <pad>}, 'a', 1) ;; [1].map(x, <pad>)[0]"),

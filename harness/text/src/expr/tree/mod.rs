@@ -176,8 +176,8 @@ pub(crate) const LONG: char = '_';
 /// The place of an integer between 2^63 and 2^64 that the parser has refused.
 pub(crate) fn long_literal(text: &str, errors: &cel::ParseErrors) -> Option<usize> {
     let error = errors.errors.iter().find(|error| error.msg.contains("invalid int"))?;
-    let start = super::explain::offset(text, error.pos);
-    super::explain::word_at(text, start).parse::<u64>().ok().map(|_| start)
+    let start = scan::offset(text, error.pos);
+    scan::word_at(text, start).parse::<u64>().ok().map(|_| start)
 }
 
 /// Everything that the preparing pass needs to say where something is wrong.
