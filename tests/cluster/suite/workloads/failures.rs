@@ -189,11 +189,11 @@ fn drain(sandbox: &Sandbox, pod: &str) {
 const ENDS_WITH_0: &str = "trap 'exit 0' TERM; echo hello; while :; do sleep 0.2; done";
 
 pub(crate) fn a_program_that_ends_with_0_because_its_pod_is_told_to_end_is_disrupted() {
+    type Way = fn(&Sandbox, &str);
     // Else a Job counts a pod as failed that is told to end and has not ended a moment later, and starts another.
     let waits = "podReplacementPolicy: Failed";
     let jobset = jobset(1, ENDS_WITH_0).replace("backoffLimit: 0", &format!("backoffLimit: 0\n          {waits}"));
     let kinds = [pod(ENDS_WITH_0), job(waits, ENDS_WITH_0), jobset];
-    type Way = fn(&Sandbox, &str);
     let ways: [(&str, Way); 3] = [
         ("deleted", |sandbox, pod| drop(sandbox.kubectl(&["delete", "pod", pod, "--wait=false"]))),
         ("evicted", evict),

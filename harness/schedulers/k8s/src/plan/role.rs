@@ -324,6 +324,7 @@ mod tests {
                 Extent::Full,
                 "/pods: create,get,list,watch,patch,delete\n/configmaps,services: create,get,list,delete\n/secrets: create,get,delete\n/pods/log: get\n/events,resourcequotas: list",
             ),
+            (probed, Extent::Required, "/pods: create,get,list,watch,patch,delete\n/pods/log: get\n/events: list"),
             (job.clone(), Extent::Required, "/pods/log: get\n/pods: list,watch\nbatch/jobs: create,get,list,watch,patch,delete"),
             (
                 job,
