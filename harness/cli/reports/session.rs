@@ -8,13 +8,22 @@ use crate::{
     },
     terminal::{Terminal, unwritten::EXIT_UNWRITTEN},
 };
-use muster_core::{decisions::attempts::Attempts, result::Session};
+use muster_core::{
+    decisions::{attempts::Attempts, pipeline::EXIT_LOST},
+    result::Session,
+};
 use muster_report::{Results, failure, performance, progress, retries, statistics, summary};
 
 /// Prints and writes everything about a session that is over. The exit code is that of its cases.
+/// As a test binary, a session in which nothing ran has only ignored tests, and ends well.
 pub fn report(cli: &Cli, files: &ReportFiles, session: &Session, attempts: &Attempts, terminal: Terminal) -> u8 {
     let results = Results::of(session, attempts);
-    let code = results.exit_code();
+    let counts = results.counts();
+    let is_ignored = cli.output.libtest.is_some() && !session.fail_on_skip && counts.skipped == counts.total;
+    let code = match results.exit_code() {
+        EXIT_LOST if is_ignored => 0,
+        code => code,
+    };
     let mut errors = files.write(&results);
     errors.extend(files.append_to_step_summary(&results).err());
     // With libtest's lines on stdout nothing else belongs there.

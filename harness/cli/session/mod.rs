@@ -27,7 +27,10 @@ use crate::{
 use anyhow::Context;
 use libtest_mimic::FormatSetting;
 use muster_core::{
-    decisions::{attempts::Attempts, pipeline::EXIT_INTERRUPTED},
+    decisions::{
+        attempts::Attempts,
+        pipeline::{EXIT_INTERRUPTED, Skips},
+    },
     job::inventory::Removed,
     result::Session,
 };
@@ -198,11 +201,12 @@ fn conduct(
     thread::spawn(move || supervisor.block_on(supervised));
     let watching = watch();
 
-    let (frontend, waiting) = Frontend::of(plan.policy, plan.session.fail_on_skip, plan.schedulers_to_run().into_iter());
+    let (frontend, waiting) = Frontend::of(plan.policy, plan.schedulers_to_run().into_iter());
     let arguments = libtest_arguments(cli, waiting.len());
+    let skips = if plan.session.fail_on_skip { Skips::Refused } else { Skips::Accepted };
     let trials = thread::spawn(move || {
         terminal::guarded(|| {
-            let _ = libtest::run(&arguments, waiting);
+            let _ = libtest::run(&arguments, waiting, skips);
         });
     });
     let mut source = plan.source();

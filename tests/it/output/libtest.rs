@@ -24,6 +24,8 @@ when: [{ if: \"partition.name == 'default'\", skip: not here }]
 sanity: []
 ";
 
+const SKIPPED: &str = "[local] skipped @local:default+default";
+
 /// A command of cargo on this workspace that runs the sandbox's checks.
 fn cargo(sandbox: &Sandbox, program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -77,6 +79,15 @@ fn cargo_test_lists_selects_and_runs_cases_and_prints_nothing_of_its_own() {
         all.stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect();
     let events = |event: &str| lines.iter().filter(|line| line["type"] == "test" && line["event"] == event).count();
     assert_eq!((events("ok"), events("failed"), events("ignored")), (2, 1, 1), "{}", all.stdout);
+
+    // A test binary in which nothing ran ends well, as libtest's do, unless skips are refused.
+    for (refused, code, counts) in [("false", 0, "0 failed; 1 ignored"), ("true", 101, "1 failed; 0 ignored")] {
+        let exact = ["test", "--offline", "--quiet", "--workspace", "--test", "checks", "--", "--exact", SKIPPED];
+        let mut command = cargo(&sandbox, env!("CARGO"), &exact);
+        let skipped = sandbox.ended(&command.env("MUSTER_FAIL_ON_SKIP", refused).output().expect("cargo"));
+        assert_eq!(skipped.code, Some(code), "{refused}: {}{}", skipped.stdout, skipped.stderr);
+        assert!(skipped.stdout.contains(counts), "{refused}: {}", skipped.stdout);
+    }
 
     let none = test(&sandbox, &["no such case"]);
     assert_eq!(none.code, Some(0));

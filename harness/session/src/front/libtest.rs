@@ -29,29 +29,18 @@ pub struct Submitted {
     /// The kind in libtest's output.
     pub scheduler: SchedulerName,
     /// Where its result will arrive.
-    pub result: oneshot::Receiver<Settled>,
+    pub result: oneshot::Receiver<Arc<CaseResult>>,
 }
 
-/// Sends each case's result to its trial as soon as no round can change it. A skipped case waits until another one has run: if none
-/// does, it has not succeeded.
+/// Sends each case's result to its trial as soon as no round can change it.
 pub struct Frontend {
     policy: Policy,
-    fail_on_skip: bool,
-    waiting: Mutex<BTreeMap<CaseName, oneshot::Sender<Settled>>>,
-    /// What was skipped; `None`: another case has run, and a skip is accepted.
-    held: Mutex<Option<Vec<Arc<CaseResult>>>>,
+    waiting: Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>,
 }
-
-/// The result of a case, and what its session makes of skipped cases.
-type Settled = (Arc<CaseResult>, Skips);
 
 impl Frontend {
     /// One trial for every case that runs.
-    pub fn of<'a>(
-        policy: Policy,
-        fail_on_skip: bool,
-        cases: impl Iterator<Item = (&'a CaseName, SchedulerName)>,
-    ) -> (Self, Vec<Submitted>) {
+    pub fn of<'a>(policy: Policy, cases: impl Iterator<Item = (&'a CaseName, SchedulerName)>) -> (Self, Vec<Submitted>) {
         let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
         for (name, scheduler) in cases {
             if let Entry::Vacant(vacant) = waiting.entry(name.clone()) {
@@ -60,34 +49,24 @@ impl Frontend {
                 submitted.push(Submitted { case: name.clone(), scheduler, result });
             }
         }
-        (Self { policy, fail_on_skip, waiting: Mutex::new(waiting), held: Mutex::new(Some(Vec::new())) }, submitted)
+        (Self { policy, waiting: Mutex::new(waiting) }, submitted)
     }
 
     /// An attempt has ended.
     pub fn ended(&self, result: &Arc<CaseResult>) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_skip = result.outcome == Outcome::Skip;
-        if !is_skip && !self.fail_on_skip {
-            held.take().iter().flatten().for_each(|skipped| self.send(skipped, Skips::Accepted));
-        }
         if rounds::is_settled(self.policy, result) {
-            match &mut *held {
-                Some(held) if is_skip => held.push(Arc::clone(result)),
-                Some(_) | None => self.send(result, Skips::Accepted),
-            }
+            self.send(result);
         }
     }
 
-    /// Nothing runs any more: sends the results that are left, the last of each case. `results`: restored ones, too.
-    pub fn close<'a>(self, results: impl DoubleEndedIterator<Item = &'a Arc<CaseResult>> + Clone) {
-        let cases = results.clone().map(|result| (&result.outcome, result.quarantine.is_some()));
-        let skips = pipeline::skips(cases, self.fail_on_skip);
-        results.rev().for_each(|result| self.send(result, skips));
+    /// Nothing runs any more: sends the results that are left, the last of each case.
+    pub fn close<'a>(self, results: impl DoubleEndedIterator<Item = &'a Arc<CaseResult>>) {
+        results.rev().for_each(|result| self.send(result));
     }
 
-    fn send(&self, result: &Arc<CaseResult>, skips: Skips) {
+    fn send(&self, result: &Arc<CaseResult>) {
         let waiter = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
-        waiter.map(|waiter| waiter.send((Arc::clone(result), skips)));
+        waiter.map(|waiter| waiter.send(Arc::clone(result)));
     }
 }
 
@@ -121,15 +100,15 @@ pub fn list_or_none(arguments: &Arguments, cases: impl IntoIterator<Item = (Case
 }
 
 /// Waits for all cases, through libtest's harness. Select before: what `arguments` filter out is running already. The exit code
-/// is not that of libtest: see `muster_core::decisions::rounds::end`.
-pub fn run(arguments: &Arguments, cases: Vec<Submitted>) -> Conclusion {
-    libtest_mimic::run(arguments, cases.into_iter().map(trial).collect())
+/// is not that of libtest: see `muster_core::decisions::rounds::end`. A skipped case is ignored, unless `skips` are refused.
+pub fn run(arguments: &Arguments, cases: Vec<Submitted>, skips: Skips) -> Conclusion {
+    libtest_mimic::run(arguments, cases.into_iter().map(|case| trial(case, skips)).collect())
 }
 
-fn trial(case: Submitted) -> Trial {
+fn trial(case: Submitted, skips: Skips) -> Trial {
     let Submitted { case, scheduler, result } = case;
     Trial::ignorable_test(case.to_string(), move || match result.blocking_recv() {
-        Ok((result, skips)) => completion(&result, skips),
+        Ok(result) => completion(&result, skips),
         Err(_) => Err(Failed::from("the engine ended without a result for this case")),
     })
     .with_kind(&*scheduler)
@@ -143,42 +122,5 @@ fn completion(result: &CaseResult, skips: Skips) -> Result<Completion, Failed> {
         (outcome, _) if outcome.is_fine() && !fails => Ok(Completion::Completed),
         (outcome, Some(cause)) => Err(Failed::from(format!("{outcome}: {cause}"))),
         (outcome, None) => Err(Failed::from(outcome.to_string())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use muster_core::decisions::rounds::Threshold;
-
-    fn result(case: &str, outcome: Outcome) -> Arc<CaseResult> {
-        let name = CaseName { display: case.to_owned(), ..CaseName::default() };
-        Arc::new(CaseResult { name, attempt: 1, outcome, ..CaseResult::default() })
-    }
-
-    #[test]
-    fn a_skip_waits_until_another_case_has_run_and_fails_where_none_does() {
-        type Row<'a> = (bool, Vec<&'a Arc<CaseResult>>, Option<Skips>, Skips);
-        let (skip, pass) = (result("a", Outcome::Skip), result("b", Outcome::Pass));
-        let policy = Policy::Retry { max: 0, threshold: Threshold::Count(1) };
-        // Whether `--fail-on-skip` is given, what ends, what the skip is before the close, and after it.
-        let rows: [Row<'_>; 4] = [
-            (false, vec![&skip, &pass], Some(Skips::Accepted), Skips::Accepted),
-            (false, vec![&pass, &skip], Some(Skips::Accepted), Skips::Accepted),
-            (false, vec![&skip], None, Skips::NothingRan),
-            (true, vec![&pass, &skip], None, Skips::Refused),
-        ];
-        for (fail_on_skip, ended, early, late) in rows {
-            let (frontend, mut waiting) = Frontend::of(policy, fail_on_skip, [(&skip.name, "fake".into())].into_iter());
-            for result in &ended {
-                frontend.ended(result);
-            }
-            let before = waiting[0].result.try_recv().ok().map(|(_, skips)| skips);
-            assert_eq!(before, early, "{ended:?}");
-            frontend.close(ended.iter().copied());
-            let settled = before.or_else(|| waiting[0].result.try_recv().ok().map(|(_, skips)| skips));
-            assert_eq!(settled, Some(late), "{ended:?}");
-            assert_eq!(completion(&skip, late).is_err(), late != Skips::Accepted, "{ended:?}");
-        }
     }
 }
