@@ -11,14 +11,15 @@
 //!
 //! Of pods that had one name after the other mostly the last alone is judged: the end of the job says which (`settle`). The one before it
 //! follows all that are judged as `NAME#2`, older ones as `NAME#3` and so on: nothing sees them. Nor does anything see other pods that
-//! the end does not count (of an earlier restart, a failed attempt): `NAME#not-judged`.
+//! the end does not count (of an earlier restart, a failed attempt): `NAME#not-judged`. The starts of one container are numbered like
+//! pods of one name: a log is that of one start.
 //!
 //! After the logs come the files that the job left and the check keeps, as sections of the same form, named by their paths.
 //! Nothing sees them that does not ask for files.
 
 use crate::{
     case::Identifier,
-    job::scheduler::{Exit, JobPod},
+    job::scheduler::{Exit, JobPod, SectionExit},
 };
 use muster_text::{expr, glob::Globs, time::Timestamp};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,10 @@ pub struct SectionOrigin {
     /// The uid of a pod: distinguishes pods that have the same name one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// How many others had its name after it: its title says so.
+    /// How often its container had been started before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: u32,
+    /// How many others had its name after it, pods and starts of its container: its title says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: u32,
     /// It is not judged: another had its name after it, or the end of the job does not count it.
@@ -81,11 +85,21 @@ impl SectionOrigin {
 
     /// What identifies the section while its title can still change.
     pub fn id(&self) -> String {
-        match (&self.uid, &self.container) {
-            (Some(uid), Some(container)) => format!("{uid}/{container}"),
-            (Some(uid), None) => uid.clone(),
-            (None, _) => self.title(),
+        let Some(uid) = &self.uid else { return self.title() };
+        match (&self.container, self.start) {
+            (None, 0) => uid.clone(),
+            (Some(container), 0) => format!("{uid}/{container}"),
+            (container, start) => format!("{uid}/{}/{start}", container.as_deref().unwrap_or_default()),
         }
+    }
+
+    /// Whether this id is of the same container, started at another time.
+    pub fn is_another_start(&self, id: &str) -> bool {
+        let container = |id: &str| {
+            let mut parts = id.split('/').map(str::to_owned);
+            (parts.next(), parts.next().unwrap_or_default())
+        };
+        self.uid.is_some() && self.id() != id && container(&self.id()) == container(id)
     }
 
     /// The sort key of the contract: judged sections come first.
@@ -97,8 +111,13 @@ impl SectionOrigin {
 
 /// Says of each section whether it is judged and how many others had its name after it, as the end of the job says it of its pods.
 /// Those that are no part of the job are `false`: another pod took the name of one that was. Where the end counts any pods, one that it
-/// does not know is not judged: it was deleted before this process followed the job.
-pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> {
+/// does not know is not judged: it was deleted before this process followed the job. Of the starts of a container one is judged: that of
+/// which `exits` have the end, else the last.
+pub fn settle<'a>(
+    origins: &mut [&mut SectionOrigin],
+    pods: &[JobPod],
+    exits: impl IntoIterator<Item = &'a SectionExit>,
+) -> Vec<bool> {
     number_pods(origins);
     let by_uid: BTreeMap<&str, &JobPod> = pods.iter().map(|pod| (pod.uid.as_str(), pod)).collect();
     let names: BTreeSet<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
@@ -111,7 +130,24 @@ pub fn settle(origins: &mut [&mut SectionOrigin], pods: &[JobPod]) -> Vec<bool> 
         origin.superseded |= counts_any;
         !names.contains(origin.name.as_str())
     });
-    settled.collect()
+    let settled = settled.collect();
+    number_starts(origins, &exits.into_iter().map(SectionExit::id).collect());
+    settled
+}
+
+/// Of the starts of one container all but one are not judged.
+fn number_starts(origins: &mut [&mut SectionOrigin], ended: &BTreeSet<&str>) {
+    let mut judged: BTreeMap<(Option<String>, Option<String>), (bool, u32)> = BTreeMap::new();
+    let key = |origin: &SectionOrigin| (origin.uid.clone(), origin.container.clone());
+    for origin in origins.iter().filter(|origin| origin.uid.is_some()) {
+        let start = (ended.contains(origin.id().as_str()), origin.start);
+        judged.entry(key(origin)).and_modify(|known| *known = start.max(*known)).or_insert(start);
+    }
+    for origin in origins {
+        let start = judged.get(&key(origin)).map_or(origin.start, |(_, start)| *start);
+        origin.later += start.saturating_sub(origin.start);
+        origin.superseded |= start != origin.start;
+    }
 }
 
 /// Counts for each section how many others had its name after it, if the job does not say so: by their creation, which is known to the
@@ -422,7 +458,7 @@ mod tests {
     }
 
     fn settled(sections: &mut [Section], pods: &[JobPod]) -> Vec<bool> {
-        settle(&mut sections.iter_mut().map(|section| &mut section.origin).collect::<Vec<_>>(), pods)
+        settle(&mut sections.iter_mut().map(|section| &mut section.origin).collect::<Vec<_>>(), pods, [])
     }
 
     #[test]
@@ -461,6 +497,31 @@ mod tests {
             let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged };
             assert_eq!(settled(&mut unknown, &[pod]), [true]);
             assert_eq!(unknown[0].origin.superseded, judged);
+        }
+    }
+
+    #[test]
+    fn of_the_starts_of_a_container_one_is_judged() {
+        // starts that there are; the one that has ended by the end of the job; titles in their order, judged first
+        let rows: [(&[u32], Option<u32>, &[&str]); 5] = [
+            (&[0], Some(0), &["a/main"]),
+            (&[0, 1], Some(1), &["a/main", "a#2/main"]),
+            (&[0, 2, 1], None, &["a/main", "a#2/main", "a#3/main"]),
+            // A pod without an owner has ended with its first start.
+            (&[0, 1], Some(0), &["a/main", "a#not-judged/main"]),
+            (&[0, 1], Some(7), &["a/main", "a#2/main"]),
+        ];
+        for (starts, ended, titles) in rows {
+            let origin = |start: u32| SectionOrigin { container: Some("main".to_owned()), start, ..life("a", "1", 0, 1).origin };
+            let mut sections: Vec<_> = starts.iter().map(|start| Section::new(origin(*start), 0, 0)).collect();
+            let exit = ended.map(|start| SectionExit { section_id: Some(origin(start).id()), ..SectionExit::default() });
+            let pod = JobPod { uid: "1".into(), name: "a".into(), later: 0, judged: true };
+            let mut origins: Vec<_> = sections.iter_mut().map(|section| &mut section.origin).collect();
+            assert_eq!(settle(&mut origins, &[pod], &exit), vec![true; starts.len()]);
+            order(&mut sections);
+            assert_eq!(sections.iter().map(|section| section.origin.title()).collect::<Vec<_>>(), titles, "{starts:?} {ended:?}");
+            let judged = sections.iter().filter(|section| !section.origin.superseded);
+            assert_eq!(judged.count(), 1);
         }
     }
 

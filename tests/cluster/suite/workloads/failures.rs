@@ -27,11 +27,11 @@ pub(crate) fn a_container_out_of_memory_says_so_with_its_limit() {
     let text = check(&pod(line).replace("command:", "resources: { limits: { memory: 16Mi } }, command:"), "");
     // On a busy machine the container runtime may report the end before it has seen the kernel's event.
     for _ in 0..2 {
-        let cause = sandbox.check(&text).expect(1).cause();
-        if !cause.contains("not for its memory as far as the kubelet saw") {
+        let ended = sandbox.check(&text).expect(1);
+        if !ended.cause().contains("not for its memory as far as the kubelet saw") {
             break;
         }
-        println!("once more: {cause}");
+        println!("once more: {}", ended.cause());
     }
     ends(&sandbox, &text, 1, "fail workload", &["OOMKilled", "16Mi", " on n"]);
 }

@@ -71,8 +71,7 @@ pub(crate) fn origin(pod: &Pod, container: &str, handle: &Handle) -> SectionOrig
         created: pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0)).unwrap_or_default(),
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
         uid: pod.metadata.uid.clone(),
-        later: 0,
-        superseded: false,
+        ..SectionOrigin::default()
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn collect(
     let drive = Follower {
         shared: Arc::new(shared),
         handle,
-        from,
+        from: Arc::new(from),
         observed,
         is_over,
         started: BTreeSet::new(),
@@ -73,7 +73,7 @@ pub(crate) fn collect(
 struct Follower {
     shared: Arc<Shared>,
     handle: Arc<Handle>,
-    from: LogMarks,
+    from: Arc<LogMarks>,
     observed: watch::Receiver<Arc<Observed>>,
     is_over: watch::Sender<bool>,
     started: BTreeSet<Identity>,
@@ -149,7 +149,7 @@ impl Follower {
         let (id, title) = (origin.id(), origin.title());
         Section {
             shared: Arc::clone(&self.shared),
-            mark: self.from.iter().find(|mark| mark.section == id).cloned(),
+            marks: Arc::clone(&self.from),
             first: primary,
             origin,
             id,
@@ -157,7 +157,6 @@ impl Follower {
             identity,
             place,
             reader: Reader::default(),
-            base: 0,
             instance: 0,
             beginning: Beginning::default(),
             warned: false,

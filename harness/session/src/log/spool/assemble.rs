@@ -10,7 +10,7 @@ use crate::{
 };
 use muster_core::{
     job::{
-        scheduler::{Ending, JobPod, SectionExit},
+        scheduler::{Ending, SectionExit},
         stage_folder::{LOG_FILE, SECTIONS, SPOOL},
         stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
     },
@@ -39,8 +39,8 @@ impl Spool {
             return Err(io::ErrorKind::StorageFull.into());
         }
         if self.whole.is_none() {
-            self.settle(&ending.pods);
-            self.name_missing(&ending.pods);
+            self.settle(ending);
+            self.name_missing(ending);
         }
         let exits = ending.exits.iter().chain(&ending.superseded);
         self.assembled(exits, &mut || crash_points::reached(crash_points::Point::Assembling))
@@ -48,26 +48,37 @@ impl Spool {
 
     /// Puts all sections together in their order. Leaves `rfm_job.out` and `pods.json` in the stage folder.
     pub(crate) fn assemble<'a>(mut self, exits: impl IntoIterator<Item = &'a SectionExit>) -> io::Result<Stdout> {
-        self.settle(&[]);
+        self.settle(&Ending::default());
         self.assembled(exits, &mut || crash_points::reached(crash_points::Point::Assembling))
     }
 
-    fn settle(&mut self, pods: &[JobPod]) {
+    fn settle(&mut self, ending: &Ending) {
         let mut origins: Vec<_> = self.sections.iter_mut().map(|section| &mut section.origin).collect();
-        let is_part = settle(&mut origins, pods);
+        let is_part = settle(&mut origins, &ending.pods, ending.exits.iter().chain(&ending.superseded));
         for (section, is_part) in self.sections.iter_mut().zip(is_part) {
             section.left_out = !is_part;
         }
     }
 
-    /// A pod that is judged and has no section has lost its whole log. Where nothing is there that could be judged, that is a gap
+    /// A pod that is judged and has no section has lost its whole log, and so has a start that the end of its job is of. Where nothing is there that could be judged, that is a gap
     /// even if a cut log may be judged.
-    fn name_missing(&mut self, pods: &[JobPod]) {
+    fn name_missing(&mut self, ending: &Ending) {
+        let pods = &ending.pods;
         let there: BTreeSet<&str> = self.sections.iter().filter_map(|section| section.origin.uid.as_deref()).collect();
         let missing: Vec<_> = pods.iter().filter(|pod| pod.judged && !there.contains(pod.uid.as_str())).collect();
         let is_judged = |section: &&mut Spooled| !section.left_out && !section.origin.superseded;
         let has_text = self.sections.iter_mut().filter(is_judged).any(|section| section.len() > 0);
         let limit = self.limit.filter(|_| self.is_over);
+        for exit in ending.exits.iter().filter(|_| limit.is_none()) {
+            let of_another_start = |section: &&mut Spooled| section.origin.is_another_start(exit.id());
+            if self.find(exit.id()).is_err() {
+                self.sections
+                    .iter_mut()
+                    .filter(is_judged)
+                    .filter(of_another_start)
+                    .for_each(|section| section.gap(UNREAD.to_owned()));
+            }
+        }
         for pod in missing {
             let origin = SectionOrigin { uid: Some(pod.uid.clone()), later: pod.later, ..SectionOrigin::new(&pod.name) };
             let at = self.named(pod.uid.clone());

@@ -111,6 +111,24 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
 }
 
 #[test]
+fn an_earlier_start_is_not_the_log_of_a_start_of_which_nothing_came() {
+    for (ended, gaps) in [(0, 0), (1, 0), (2, 1)] {
+        let folder = TempDir::new().unwrap();
+        let start = |start| SectionOrigin { uid: Some("u1".into()), start, ..origin("p", 0) };
+        let mut spool = spool(&folder);
+        for opened in [start(0), start(1)] {
+            let id = opened.id();
+            spool.take_all([Chunk::Open(Channel::Log, opened), bytes(&id, 0, "log\n"), Chunk::End { section: id }]);
+        }
+        let exit = SectionExit { section: "p".into(), section_id: Some(start(ended).id()), ..SectionExit::default() };
+        let pods = vec![JobPod { uid: "u1".into(), name: "p".into(), later: 0, judged: true }];
+        let stdout = spool.assemble_ended(&Ending { exits: vec![exit], pods, ..Ending::default() }).unwrap();
+        let judged: Vec<_> = stdout.sections().iter().map(|section| section.origin.start).collect();
+        assert_eq!((judged, stdout.gaps().count()), (vec![ended.min(1)], gaps), "{ended}");
+    }
+}
+
+#[test]
 fn a_pod_that_was_replaced_under_its_name_stands_after_what_is_judged() {
     let folder = TempDir::new().unwrap();
     let life = |uid: &str, created| SectionOrigin { uid: Some(uid.into()), created: Timestamp(created), ..origin("db-0", 0) };

@@ -86,7 +86,7 @@ impl Known {
     }
 
     /// From where another process stopped, by time alone.
-    pub(super) fn after(bytes: u64, last: i64) -> Self {
+    fn after(bytes: u64, last: i64) -> Self {
         Self::new(bytes, second(last.saturating_mul(1_000)), Replay::Until(last))
     }
 

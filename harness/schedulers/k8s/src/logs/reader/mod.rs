@@ -101,17 +101,8 @@ impl Default for Reader {
 impl Reader {
     /// Goes on where another process stopped: so many bytes are safe, the last line of them is of this moment.
     pub(crate) fn resume(bytes: u64, last: Option<Timestamp>) -> Self {
-        Self::with(Known::up_to(bytes, last.map(|last| last.0)))
-    }
-
-    /// Like `resume`, where some of the bytes are of an earlier instance: known lines are recognized by time alone.
-    pub(crate) fn after(bytes: u64, last: Timestamp) -> Self {
-        Self::with(Known::after(bytes, last.0))
-    }
-
-    fn with(known: Known) -> Self {
         Self {
-            known,
+            known: Known::up_to(bytes, last.map(|last| last.0)),
             line: Line::Held(Vec::new()),
             fed: Fed::default(),
             notes: Vec::new(),

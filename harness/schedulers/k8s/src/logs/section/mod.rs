@@ -1,4 +1,4 @@
-//! One container's log, through all its instances, to the proven end.
+//! One container's logs, to the proven end. Each start of the container is an instance, and each instance has a section of its own.
 //!
 //! ```text
 //!            running                      ended                       the pod is over, or the job is
@@ -30,7 +30,7 @@ use futures_util::StreamExt;
 use muster_core::{
     error::SchedulerError,
     job::{
-        scheduler::{Channel, Chunk, LogMark},
+        scheduler::{Channel, Chunk, LogMarks},
         stdout::SectionOrigin,
     },
 };
@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub pace: Pace,
 }
 
-/// One container.
+/// The section of one instance of one container, then that of the next.
 pub(super) struct Section {
     pub shared: Arc<Shared>,
     pub origin: SectionOrigin,
@@ -66,10 +66,9 @@ pub(super) struct Section {
     pub place: usize,
     /// It is the first of its job, which is shown while it runs.
     pub first: bool,
-    pub mark: Option<LogMark>,
+    /// Of all sections of the job.
+    pub marks: Arc<LogMarks>,
     pub reader: Reader,
-    /// Bytes of earlier instances.
-    pub base: u64,
     /// Which instance is read.
     pub instance: i32,
     pub beginning: Beginning,
@@ -119,59 +118,45 @@ impl Section {
     }
 
     async fn whole(&mut self) -> Result<(), Closed> {
-        self.say(Chunk::Open(Channel::Log, self.origin.clone())).await?;
-        let mut instance = self.begin().await?;
+        let mut instance = self.view().instance.number().unwrap_or(0);
+        self.instance_before(instance).await?;
         loop {
+            self.open(instance).await?;
             self.read(instance).await?;
-            let Some(next) = self.next_instance(instance).await else { break };
+            self.say(Chunk::End { section: self.id.clone() }).await?;
+            let Some(next) = self.next_instance(instance).await else { return Ok(()) };
             if next > instance + 1 {
-                self.start_instance(next - 1);
-                self.lost_instances().await?;
-                self.previous(next).await?;
+                self.instance_before(next).await?;
             }
-            self.start_instance(next);
             instance = next;
         }
+    }
+
+    /// The instance before this one, which was not read while it ran. The node keeps no older ones.
+    async fn instance_before(&mut self, instance: i32) -> Result<(), Closed> {
+        if instance == 0 {
+            return Ok(());
+        }
+        self.open(instance - 1).await?;
+        if instance > 1 && !self.beginning.judged {
+            self.lost_instances().await?;
+        }
+        self.previous(instance).await?;
         self.say(Chunk::End { section: self.id.clone() }).await
     }
 
-    /// Which instance is to be read, after what is left of the one before it.
-    async fn begin(&mut self) -> Result<i32, Closed> {
-        let view = self.view();
-        let instance = view.instance.number().unwrap_or(0);
-        let mark = self.mark.take().filter(|mark| mark.offset > 0);
-        let (bytes, last) = mark.map_or((0, None), |mark| (mark.offset, mark.time));
+    /// Begins the section of this instance, from where an earlier process stopped.
+    async fn open(&mut self, instance: i32) -> Result<(), Closed> {
         self.instance = instance;
+        self.origin.start = u32::try_from(instance).unwrap_or_default();
+        self.id = self.origin.id();
+        let mark = self.marks.iter().find(|mark| mark.section == self.id && mark.offset > 0);
+        let (bytes, last) = mark.map_or((0, None), |mark| (mark.offset, mark.time));
+        self.reader = Reader::resume(bytes, last);
         // What is kept was judged before it was passed on.
+        self.beginning = Beginning::default();
         self.beginning.judged = bytes > 0;
-        match last {
-            _ if instance == 0 => self.reader = Reader::resume(bytes, last),
-            Some(last) if view.life.started.is_none_or(|started| whole_second(started) <= last) => {
-                self.reader = Reader::after(bytes, last);
-            }
-            Some(last) => {
-                self.reader = Reader::after(bytes, last);
-                self.instance = instance - 1;
-                self.previous(instance).await?;
-                self.start_instance(instance);
-            }
-            None => {
-                self.base = bytes;
-                self.instance = instance - 1;
-                if instance > 1 {
-                    self.lost_instances().await?;
-                }
-                self.previous(instance).await?;
-                self.start_instance(instance);
-            }
-        }
-        Ok(instance)
-    }
-
-    fn start_instance(&mut self, instance: i32) {
-        (self.instance, self.beginning) = (instance, Beginning::default());
-        self.base += self.reader.bytes();
-        self.reader = Reader::default();
+        self.say(Chunk::Open(Channel::Log, self.origin.clone())).await
     }
 
     async fn lost_instances(&mut self) -> Result<(), Closed> {
@@ -363,9 +348,4 @@ fn now(view: ContainerView, instance: i32, over: bool) -> Now {
 /// A refusal that no waiting helps.
 fn never(error: &ApiError) -> bool {
     matches!(error.why(), Why::NotAllowed | Why::NoNamespace)
-}
-
-/// A status knows whole seconds, a log's lines nanoseconds.
-fn whole_second(time: Timestamp) -> Timestamp {
-    Timestamp::of_seconds(time.seconds())
 }

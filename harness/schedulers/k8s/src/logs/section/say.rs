@@ -42,7 +42,7 @@ impl Section {
         }
         self.judge_beginning().await?;
         self.spoke = Clock::now();
-        let mut at = self.base + self.reader.bytes() - bytes.len() as u64;
+        let mut at = self.reader.bytes() - bytes.len() as u64;
         // The first line gets a chunk of its own for its time: a chunk carries only the time of its last line.
         let end = memchr::memchr(b'\n', &bytes).map(|newline| newline + 1);
         if at == 0

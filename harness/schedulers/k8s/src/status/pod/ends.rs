@@ -131,6 +131,13 @@ pub(in crate::status) fn terminated(status: &ContainerStatus) -> Option<&Contain
     status.state.as_ref()?.terminated.as_ref()
 }
 
+/// Which start of its container this end is of, from 0.
+pub(in crate::status) fn start_of(status: &ContainerStatus, end: &ContainerStateTerminated) -> u32 {
+    // While it waits to be started again, the last start is the one that has ended.
+    let is_last = terminated(status).is_some_and(|last| last == end) || terminated(status).is_none() && !is_running(status);
+    u32::try_from(status.restart_count - i32::from(!is_last)).unwrap_or_default()
+}
+
 pub(in crate::status) fn is_running(status: &ContainerStatus) -> bool {
     status.state.as_ref().is_some_and(|state| state.running.is_some())
 }

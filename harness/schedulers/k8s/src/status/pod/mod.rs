@@ -328,7 +328,8 @@ impl PodView<'_> {
         // As their sections stand in the stdout.
         ends.sort_by_key(|(status, _)| &status.name);
         let exit = |(status, end): (&ContainerStatus, &ContainerStateTerminated)| {
-            let origin = SectionOrigin { later: self.later, ..sections::origin(self.pod, &status.name, self.view.handle) };
+            let (start, later) = (ends::start_of(status, end), self.later);
+            let origin = SectionOrigin { start, later, ..sections::origin(self.pod, &status.name, self.view.handle) };
             let (section_id, node) = (Some(origin.id()), self.node().map(str::to_owned));
             let time = |at: &Option<Time>| at.as_ref().and_then(clock::known);
             let (started, ended) = (time(&end.started_at), time(&end.finished_at));
