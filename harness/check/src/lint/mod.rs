@@ -14,7 +14,7 @@ use crate::{
     files::{
         check_file::layers,
         load::{Document, Manifests},
-        needs,
+        named_as_keys, needs,
     },
     site::facts::KnownSystems,
 };
@@ -71,6 +71,11 @@ impl Subject<'_> {
         let appended = format!("{key}+");
         layers(self.tree())
             .flat_map(move |layer| [layer.get(key), layer.get(&appended)].into_iter().flatten().collect::<Vec<_>>())
+    }
+
+    /// Whether a parameter of this name sets a key.
+    fn sets_key(&self, name: &str) -> bool {
+        named_as_keys::is_key(name, self.manifests.schedulers.own_keys()) && self.all(name).next().is_none()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     site::selector::{Entry, Selector},
 };
 use muster_text::{
-    expr::{Arithmetic, Expr},
+    expr::{Arithmetic, Expr, ExprError},
     pattern::{self, Pattern},
     template,
     yaml::{Kind, Node},
@@ -124,24 +124,20 @@ fn unbounded_capture(subject: &Subject<'_>, report: &mut Report) {
 fn carriage_return(subject: &Subject<'_>, report: &mut Report) {
     let outputs = subject.all("outputs").flat_map(Node::entries).map(|(_, node)| node);
     let outputs = outputs.filter(|node| !node.has_placeholder());
-    for node in patterns(subject).into_iter().map(|written| written.node).chain(outputs) {
-        if node.text().is_some_and(pattern::needs_return) {
-            let hint = "`\\r\\n` and `\\r` of a log are `\\n` to patterns: write `\\n`, or `$` for the end of a line";
-            report.found(
-                "carriage-return",
-                node.span,
-                "a part of the pattern never matches: no text has a carriage return",
-                hint,
-            );
-        }
+    let whole = patterns(subject).into_iter().map(|written| written.node).chain(outputs);
+    let whole = whole.filter(|node| node.text().is_some_and(pattern::needs_return)).map(|node| node.span);
+    let parts = expressions(subject).flat_map(|(node, expression)| {
+        let place = |part: &ExprError| template::mistake(part, node).span.unwrap_or(node.span);
+        expression.needs_return().iter().map(place).collect::<Vec<_>>()
+    });
+    for span in whole.chain(parts) {
+        let hint = "`\\r\\n` and `\\r` of a log are `\\n` to patterns: write `\\n`, or `$` for the end of a line";
+        report.found("carriage-return", span, pattern::NEVER_MATCHES, hint);
     }
 }
 
 fn captured_text(subject: &Subject<'_>, report: &mut Report) {
-    let asserts = subject.all("sanity").flat_map(Node::items).filter_map(|item| item.get("assert"));
-    let values = subject.all("perf_variables").flat_map(Node::entries).filter_map(|(_, figure)| figure.get("value"));
-    for node in asserts.chain(values) {
-        let Some(Ok(expression)) = node.text().map(|text| Expr::compile(text, Arithmetic::Doubles)) else { continue };
+    for (node, expression) in expressions(subject) {
         for doubt in expression.doubtful() {
             let place = template::mistake(&doubt, node);
             report.found(
@@ -152,6 +148,13 @@ fn captured_text(subject: &Subject<'_>, report: &mut Report) {
             );
         }
     }
+}
+
+/// The expressions that judge, as far as they are sound.
+fn expressions<'s>(subject: &'s Subject<'_>) -> impl Iterator<Item = (&'s Node, Expr)> {
+    let asserts = subject.all("sanity").flat_map(Node::items).filter_map(|item| item.get("assert"));
+    let values = subject.all("perf_variables").flat_map(Node::entries).filter_map(|(_, figure)| figure.get("value"));
+    asserts.chain(values).filter_map(|node| Some((node, Expr::compile(node.text()?, Arithmetic::Doubles).ok()?)))
 }
 
 /// What a shell would make something of. Alone in a list of arguments it is a file name to a program.
@@ -341,7 +344,8 @@ fn unused(subject: &Subject<'_>, key: &str, lint: &'static str, hint: &str, repo
     let read = read(subject);
     for (name, value) in subject.all(key).flat_map(Node::entries).filter(|(_, value)| !value.is_null()) {
         let Some(text) = name.text() else { continue };
-        if read.contains(text) || is_paired || value.is_bad() {
+        let sets = key == "parameters" && subject.sets_key(text);
+        if read.contains(text) || sets || is_paired || value.is_bad() {
             report.fine(lint, name.span);
         } else {
             report.found(lint, name.span, format!("`{text}` is never read"), hint);

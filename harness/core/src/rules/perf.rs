@@ -198,9 +198,11 @@ impl Bounds {
     }
 }
 
-/// Reads a number as benchmarks print them; blanks around it do not count.
+/// Reads a number as benchmarks print them; blanks around it do not count. One that is too large (`12e4567`) is none.
 pub fn parse_number(text: &[u8]) -> Option<f64> {
-    std::str::from_utf8(text).ok()?.trim().parse().ok()
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let number: f64 = text.parse().ok()?;
+    (number.is_finite() || !text.contains(|c: char| c.is_ascii_digit())).then_some(number)
 }
 
 /// Writes a number for people: six significant digits, no trailing zeros, no exponent between 0.0001 and 10^15.
@@ -268,7 +270,7 @@ mod tests {
             assert_eq!(parse_number(text.as_bytes()), Some(value), "{text}");
         }
         assert!(parse_number(b"-nan").is_some_and(f64::is_nan));
-        for text in ["", "1,234", "0x10", "12 MB", "1_000", "\u{663}"] {
+        for text in ["", "1,234", "0x10", "12 MB", "1_000", "\u{663}", "12e4567", "-12e4567"] {
             assert_eq!(parse_number(text.as_bytes()), None, "{text}");
         }
         assert_eq!(parse_number(b"\xff1"), None);

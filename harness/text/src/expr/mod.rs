@@ -26,11 +26,11 @@ pub use functions::{FUNCTIONS, Function};
 pub use scope::Scope;
 pub use text::Text;
 
-use crate::{Value, diagnostic::MissingKey};
+use crate::{Value, diagnostic::MissingKey, pattern};
 use cel::{
     Context, ExecutionError, IdedExpr, Value as CelValue,
     common::{
-        ast::SourceInfo,
+        ast::{Expr as Kind, SourceInfo},
         types::{CelBool, CelNull},
         value::{CowVal, Val},
     },
@@ -113,6 +113,10 @@ impl Expr {
         let easy = nesting <= 4 && text.len() <= 256;
         let compiled = with_stack(easy, || {
             let mut parsed = text.to_owned();
+            let name = tree::reserved_name(text);
+            if let Some(at) = name.clone() {
+                parsed.replace_range(at.clone(), &"_".repeat(at.len()));
+            }
             let (mut tree, mut places) = loop {
                 match functions::env().parser().parse_with_source_info(&parsed) {
                     Ok(done) => break done,
@@ -123,6 +127,9 @@ impl Expr {
                 }
             };
             text.clone_into(&mut places.source);
+            if let (Some(at), Kind::Ident(parsed)) = (name, &mut tree.expr) {
+                text[at].clone_into(parsed);
+            }
             let depth = tree::depth(&tree);
             if depth > MAX_DEPTH {
                 return Err(ExprError::new("the expression is a chain of more than 256 operators", 0..text.len()));
@@ -172,6 +179,17 @@ impl Expr {
         let (function, place) = tree::text_call(&self.exact)?;
         let message = format!("{function} {}", functions::NO_TEXT);
         Some(ExprError::new(message, tree::range(place, self.text(), &self.places)))
+    }
+
+    /// The patterns that need a carriage return, which no text has.
+    pub fn needs_return(&self) -> Vec<ExprError> {
+        let mut found = Vec::new();
+        tree::patterns(&self.exact, &mut |place, pattern| {
+            if pattern::needs_return(pattern) {
+                found.push(ExprError::new(pattern::NEVER_MATCHES, tree::range(place, self.text(), &self.places)));
+            }
+        });
+        found
     }
 
     /// What captured text does in this expression and probably is not meant to do.

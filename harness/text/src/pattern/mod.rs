@@ -8,7 +8,7 @@ mod reach;
 mod returns;
 
 pub use reach::{Reach, lint};
-pub use returns::{Haystack, needs_return};
+pub use returns::{Haystack, NEVER_MATCHES, needs_return};
 
 use memchr::memmem::Finder;
 use regex::bytes::{CaptureLocations, Match, Regex, RegexBuilder};

@@ -118,6 +118,9 @@ fn without_line_ends(class: &Class) -> Class {
     class
 }
 
+/// What is wrong with a pattern that needs a carriage return.
+pub const NEVER_MATCHES: &str = "a part of the pattern never matches: no text has a carriage return";
+
 /// Whether a pattern, or one of its alternatives that is more than a line end, matches only what has a carriage return: nothing.
 pub fn needs_return(pattern: &str) -> bool {
     super::reach::parse(pattern).is_ok_and(|hir| has_dead_part(&hir))

@@ -137,7 +137,16 @@ pub(super) fn must_go(handle: &Handle, observed: &Observed) -> bool {
         Stop::Delete => return true,
         Stop::Patch(patch) => suspends(patch) || observed.workload.object().is_some_and(suspends),
     };
-    is_known && !observed.pods.iter().any(|seen| has_run(&seen.pod)) || is_queued && starts_again
+    is_known && !is_active(observed) && !observed.pods.iter().any(|seen| has_run(&seen.pod)) || is_queued && starts_again
+}
+
+/// Says the workload itself that something of it runs, though no pod is seen? They may be in another cluster (`managedBy`), or the
+/// selector of the kind matches none.
+fn is_active(observed: &Observed) -> bool {
+    let Some(object) = observed.workload.object().filter(|_| observed.pods.is_empty()) else { return false };
+    let counts = ["/status/active", "/status/ready", "/status/readyReplicas", "/status/succeeded", "/status/failed"];
+    counts.iter().any(|count| object.pointer(count).and_then(Value::as_f64).is_some_and(|count| count > 0.0))
+        || object.pointer("/spec/managedBy").is_some()
 }
 
 fn suspends(object: &Value) -> bool {

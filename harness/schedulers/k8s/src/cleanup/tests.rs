@@ -191,6 +191,8 @@ fn only_its_deletion_keeps_what_never_ran_or_is_queued_from_running_later() {
         ("a gated pod", Scene::own_pod(NO_NODE).rules(DEADLINE), true),
         ("a Job without a node", job().pod("x-a", NO_NODE), true),
         ("a Job without pods", job(), true),
+        ("a Job whose pods are not seen", Scene::job("{status: {active: 1}}").rules(DEADLINE), false),
+        ("a Job of another cluster", Scene::job("{spec: {managedBy: kueue.x-k8s.io/multikueue}}").rules(DEADLINE), false),
         ("no image", job().pod("x-a", &waits("state: {waiting: {reason: ErrImagePull}}")), true),
         (
             "not startable",

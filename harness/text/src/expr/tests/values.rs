@@ -121,3 +121,15 @@ fn a_name_of_a_type_may_be_a_variable() {
     assert_eq!(expr.names(), ["type", "list"]);
     assert_eq!(expr.unknown_names(&BTreeSet::new()), []);
 }
+
+#[test]
+fn a_name_that_is_a_reserved_word_is_read_alone() {
+    let mut scope = Scope::new();
+    scope.set("namespace", "teams-a");
+    for text in ["namespace", " namespace "] {
+        let expr = Expr::compile(text, Arithmetic::Exact).unwrap();
+        assert_eq!((expr.eval(&scope), expr.unknown_names(&["namespace"].into())), (Ok(Value::from("teams-a")), vec![]));
+    }
+    let error = Expr::compile("namespace + 'x'", Arithmetic::Exact).unwrap_err();
+    assert_eq!(error.message, "`namespace` is a reserved word");
+}

@@ -180,6 +180,30 @@ pub(crate) fn long_literal(text: &str, errors: &cel::ParseErrors) -> Option<usiz
     scan::word_at(text, start).parse::<u64>().ok().map(|_| start)
 }
 
+/// The patterns that are written as texts and searched in the text of the scope.
+pub(crate) fn patterns<'e>(expr: &'e IdedExpr, visit: &mut dyn FnMut(&'e IdedExpr, &'e str)) {
+    if let Kind::Call(call) = &expr.expr
+        && let [IdedExpr { expr: Kind::Ident(text), .. }, pattern, ..] = call.args.as_slice()
+        && let Kind::Literal(LiteralValue::String(written)) = &pattern.expr
+        && text == TEXT
+        && call.func_name != "sections"
+    {
+        visit(pattern, written.inner());
+    }
+    for part in parts(expr) {
+        patterns(part, visit);
+    }
+}
+
+/// A word that CEL reserves and gives no meaning, and the name of a key: a parameter of this name sets it.
+const RESERVED: &str = "namespace";
+
+/// Where that word is, if it is the whole expression.
+pub(crate) fn reserved_name(text: &str) -> Option<Range<usize>> {
+    let start = text.len() - text.trim_start().len();
+    (text.trim() == RESERVED).then(|| start..start + RESERVED.len())
+}
+
 /// Everything that the preparing pass needs to say where something is wrong.
 pub(crate) struct Prepare<'a> {
     pub(crate) text: &'a str,
