@@ -79,18 +79,22 @@ pub(crate) fn a_job_that_passes_after_a_retry_says_so() {
     std::fs::create_dir(&shared).expect("a folder");
     let line = "[ -e /shared/tried ] || { touch /shared/tried; echo first attempt; exit 1; }; echo hello";
     let volumes = format!("volumes: [{{ name: shared, hostPath: {{ path: {} }} }}]", shared.display());
-    let manifest = job("backoffLimit: 2", line)
-        .replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
-        .replace("restartPolicy: Never", &format!("restartPolicy: Never\n      {volumes}"));
-    // Its log is kept, and nothing sees it: not to be found there is what a check may ask.
-    let ended = sandbox.check(&check(&manifest, "sanity: [{ found: hello }, { not_found: first attempt }]")).expect(0);
-    let warnings = ended.case()["warnings"].to_string();
-    assert!(warnings.contains("failed attempt") && warnings.contains(" on n"), "{warnings}");
-    let stdout = sandbox.stdout(&ended);
-    assert!(stdout.ends_with("#not-judged-------\nfirst attempt\n"), "{stdout}");
-    std::fs::remove_file(shared.join("tried")).expect("a file");
-    let ended = sandbox.check(&check(&manifest, "sanity: [{ found: first attempt }]")).expect(1);
-    assert_eq!(ended.outcome(), "fail sanity", "{}", ended.cause());
+    // Another pod, or another start of the container.
+    for (policy, title, why) in [("Never", "#not-judged", " on n"), ("OnFailure", "#2", "was restarted")] {
+        let manifest = job("backoffLimit: 2", line)
+            .replace("command:", "volumeMounts: [{ name: shared, mountPath: /shared }], command:")
+            .replace("restartPolicy: Never", &format!("restartPolicy: {policy}\n      {volumes}"));
+        // Its log is kept, and nothing sees it: not to be found there is what a check may ask.
+        let ended = sandbox.check(&check(&manifest, "sanity: [{ found: hello }, { not_found: first attempt }]")).expect(0);
+        let warnings = ended.case()["warnings"].to_string();
+        assert!(warnings.contains("failed attempt") && warnings.contains(why), "{policy}: {warnings}");
+        let stdout = sandbox.stdout(&ended);
+        assert!(stdout.ends_with(&format!("{title}-------\nfirst attempt\n")), "{policy}: {stdout}");
+        std::fs::remove_file(shared.join("tried")).expect("a file");
+        let ended = sandbox.check(&check(&manifest, "sanity: [{ found: first attempt }]")).expect(1);
+        assert_eq!(ended.outcome(), "fail sanity", "{policy}: {}", ended.cause());
+        std::fs::remove_file(shared.join("tried")).expect("a file");
+    }
 }
 
 pub(crate) fn every_container_has_its_section_init_containers_too() {
