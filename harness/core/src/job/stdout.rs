@@ -50,7 +50,7 @@ pub struct SectionOrigin {
     /// How often its container had been started before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: u32,
-    /// How many others had its name after it, pods and starts of its container: its title says so.
+    /// How many newer pods had its name, plus how many newer starts its container had: its title says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: u32,
     /// It is not judged: another had its name after it, or the end of the job does not count it.
@@ -95,11 +95,12 @@ impl SectionOrigin {
 
     /// Whether this id is of the same container, started at another time.
     pub fn is_another_start(&self, id: &str) -> bool {
-        let container = |id: &str| {
-            let mut parts = id.split('/').map(str::to_owned);
+        fn container(id: &str) -> (Option<&str>, &str) {
+            let mut parts = id.split('/');
             (parts.next(), parts.next().unwrap_or_default())
-        };
-        self.uid.is_some() && self.id() != id && container(&self.id()) == container(id)
+        }
+        let own = self.id();
+        self.uid.is_some() && own != id && container(&own) == container(id)
     }
 
     /// The sort key of the contract: judged sections come first.
@@ -135,7 +136,7 @@ pub fn settle<'a>(
     settled
 }
 
-/// Of the starts of one container all but one are not judged.
+/// Marks every start of a container but one as not judged.
 fn number_starts(origins: &mut [&mut SectionOrigin], ended: &BTreeSet<&str>) {
     let mut judged: BTreeMap<(Option<String>, Option<String>), (bool, u32)> = BTreeMap::new();
     let key = |origin: &SectionOrigin| (origin.uid.clone(), origin.container.clone());

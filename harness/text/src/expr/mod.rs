@@ -114,7 +114,8 @@ impl Expr {
         let compiled = with_stack(easy, || {
             let mut parsed = text.to_owned();
             let name = tree::reserved_name(text);
-            if let Some(at) = name.clone() {
+            if let Some(at) = &name {
+                // A name of the same length, so that all places stay right.
                 parsed.replace_range(at.clone(), &"_".repeat(at.len()));
             }
             let (mut tree, mut places) = loop {
@@ -127,8 +128,8 @@ impl Expr {
                 }
             };
             text.clone_into(&mut places.source);
-            if let (Some(at), Kind::Ident(parsed)) = (name, &mut tree.expr) {
-                text[at].clone_into(parsed);
+            if let (Some(at), Kind::Ident(ident)) = (name, &mut tree.expr) {
+                text[at].clone_into(ident);
             }
             let depth = tree::depth(&tree);
             if depth > MAX_DEPTH {

@@ -7,7 +7,7 @@ use crate::{
     client::{ApiError, Why},
     job::{Handle, JobState, Object, Observed, Seen, SeenPod},
     kind::Stop,
-    status::{assess, has_run, queue},
+    status::{CONTROLLER, assess, has_run, queue},
 };
 use muster_core::job::scheduler::{JobStatus, Leftovers};
 use muster_host::files;
@@ -140,13 +140,13 @@ pub(super) fn must_go(handle: &Handle, observed: &Observed) -> bool {
     is_known && !is_active(observed) && !observed.pods.iter().any(|seen| has_run(&seen.pod)) || is_queued && starts_again
 }
 
-/// Says the workload itself that something of it runs, though no pod is seen? They may be in another cluster (`managedBy`), or the
+/// Whether the workload itself says that it has or had pods, though none is seen: they may be in another cluster (`managedBy`), or the
 /// selector of the kind matches none.
 fn is_active(observed: &Observed) -> bool {
     let Some(object) = observed.workload.object().filter(|_| observed.pods.is_empty()) else { return false };
     let counts = ["/status/active", "/status/ready", "/status/readyReplicas", "/status/succeeded", "/status/failed"];
     counts.iter().any(|count| object.pointer(count).and_then(Value::as_f64).is_some_and(|count| count > 0.0))
-        || object.pointer("/spec/managedBy").is_some()
+        || object.pointer("/spec/managedBy").and_then(Value::as_str).is_some_and(|manager| manager != CONTROLLER)
 }
 
 fn suspends(object: &Value) -> bool {

@@ -3,7 +3,7 @@
 use crate::{
     api::clock,
     job::{Observed, SeenPod},
-    status::node_is_silent,
+    status::{last_start, node_is_silent},
 };
 use k8s_openapi::{
     api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod},
@@ -30,6 +30,8 @@ pub(super) struct ContainerView {
     pub life: Life,
     /// Of the instance before it.
     pub last: Life,
+    /// It waits to be started again. The node then has the log of the last instance only, also as that of the one before.
+    pub waits: bool,
     /// When the pod got its node, by the clock of the control plane: nothing of it started before.
     pub scheduled: Option<Timestamp>,
     /// The container was seen to end; not only its pod to vanish or fail.
@@ -61,6 +63,7 @@ const UNSEEN: ContainerView = ContainerView {
     instance: Instance::NotYet,
     life: NEVER,
     last: NEVER,
+    waits: false,
     scheduled: None,
     terminated: false,
     pod_over: true,
@@ -92,7 +95,9 @@ pub(super) fn view(observed: &Observed, place: usize, identity: &Identity) -> Co
 
 pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
     let pod_over = seen.is_over();
-    let (instance, life, last) = status(&seen.pod, container).map_or((Instance::NotYet, NEVER, NEVER), instance);
+    let status = status(&seen.pod, container);
+    let waits = status.and_then(|status| status.state.as_ref()).is_some_and(|state| state.waiting.is_some());
+    let (instance, life, last) = status.map_or((Instance::NotYet, NEVER, NEVER), instance);
     let terminated = matches!(instance, Instance::Ended(_));
     // The container statuses of a pod that was evicted, or whose node is lost, are no longer updated.
     let instance = match instance {
@@ -104,7 +109,7 @@ pub(super) fn of(seen: &SeenPod, container: &str) -> ContainerView {
         false if !terminated && node_is_silent(&seen.pod) => Node::Silent,
         false => Node::Answers,
     };
-    ContainerView { instance, life, last, scheduled: scheduled(&seen.pod), terminated, pod_over, node }
+    ContainerView { instance, life, last, waits, scheduled: scheduled(&seen.pod), terminated, pod_over, node }
 }
 
 fn scheduled(pod: &Pod) -> Option<Timestamp> {
@@ -133,7 +138,7 @@ fn instance(status: &ContainerStatus) -> (Instance, Life, Life) {
     }
     // It waits to be started again: until then its last instance's log is the current one.
     match last {
-        Some(last) => (Instance::Ended(number), last, NEVER),
+        Some(last) => (Instance::Ended(last_start(status)), last, NEVER),
         None => (Instance::NotYet, NEVER, NEVER),
     }
 }
@@ -166,6 +171,13 @@ mod tests {
             (main("restartCount: 2, state: {running: {}}, lastState: {terminated: {exitCode: 1}}"), Instance::Running(2)),
             (main("restartCount: 0, state: {terminated: {exitCode: 0}}"), Instance::Ended(0)),
             (main("restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 1}}"), Instance::Ended(1)),
+            // The runtime lost it, and the kubelet counts its next start before there is one.
+            (
+                main(
+                    "restartCount: 1, state: {waiting: {}}, lastState: {terminated: {exitCode: 137, reason: ContainerStatusUnknown}}",
+                ),
+                Instance::Ended(0),
+            ),
         ];
         for (status, instance) in rows {
             let view = of(&seen(&status, false), "main");

@@ -21,7 +21,13 @@ mod tests;
 pub(crate) mod trouble;
 
 pub(crate) use kueue::queue;
-pub(crate) use pod::{disruption::node_is_silent, ends::has_run, placement::is_hopeless, waiting::lacks_image};
+pub(crate) use owner::job::CONTROLLER;
+pub(crate) use pod::{
+    disruption::node_is_silent,
+    ends::{has_run, last_start},
+    placement::is_hopeless,
+    waiting::lacks_image,
+};
 
 use crate::{
     api::{Resource, clock},

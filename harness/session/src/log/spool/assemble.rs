@@ -14,7 +14,7 @@ use muster_core::{
         stage_folder::{LOG_FILE, SECTIONS, SPOOL},
         stdout::{Piece, Section, SectionOrigin, Stdout, Text, first_line, framing, header, order, settle},
     },
-    rules::LogAction,
+    rules::{LogAction, LogLimit},
 };
 use muster_host::files;
 use std::{
@@ -60,7 +60,8 @@ impl Spool {
         }
     }
 
-    /// A pod that is judged and has no section has lost its whole log, and so has a start that the end of its job is of. Where nothing is there that could be judged, that is a gap
+    /// A judged pod without a section has lost its whole log. So has a start whose end is known and which has no section: the start that is
+    /// judged in its place has a gap. Where nothing is there that could be judged, that is a gap
     /// even if a cut log may be judged.
     fn name_missing(&mut self, ending: &Ending) {
         let pods = &ending.pods;
@@ -69,16 +70,10 @@ impl Spool {
         let is_judged = |section: &&mut Spooled| !section.left_out && !section.origin.superseded;
         let has_text = self.sections.iter_mut().filter(is_judged).any(|section| section.len() > 0);
         let limit = self.limit.filter(|_| self.is_over);
-        for exit in ending.exits.iter().filter(|_| limit.is_none()) {
-            let of_another_start = |section: &&mut Spooled| section.origin.is_another_start(exit.id());
-            if self.find(exit.id()).is_err() {
-                self.sections
-                    .iter_mut()
-                    .filter(is_judged)
-                    .filter(of_another_start)
-                    .for_each(|section| section.gap(UNREAD.to_owned()));
-            }
-        }
+        let unread: Vec<_> = ending.exits.iter().map(SectionExit::id).filter(|id| self.find(id).is_err()).collect();
+        let is_of_another_start = |section: &&mut Spooled| unread.iter().any(|id| section.origin.is_another_start(id));
+        let why = limit.map_or_else(|| UNREAD.to_owned(), LogLimit::nothing_kept);
+        self.sections.iter_mut().filter(is_judged).filter(is_of_another_start).for_each(|section| section.gap(why.clone()));
         for pod in missing {
             let origin = SectionOrigin { uid: Some(pod.uid.clone()), later: pod.later, ..SectionOrigin::new(&pod.name) };
             let at = self.named(pod.uid.clone());

@@ -112,10 +112,10 @@ fn sections_stand_in_the_contract_s_order_with_their_exits() {
 
 #[test]
 fn an_earlier_start_is_not_the_log_of_a_start_of_which_nothing_came() {
-    for (ended, gaps) in [(0, 0), (1, 0), (2, 1)] {
+    for (ended, gaps, limit) in [(0, 0, None), (1, 0, None), (2, 1, None), (2, 1, Some(8)), (2, 1, Some(7))] {
         let folder = TempDir::new().unwrap();
         let start = |start| SectionOrigin { uid: Some("u1".into()), start, ..origin("p", 0) };
-        let mut spool = spool(&folder);
+        let mut spool = spool(&folder).limited(limit.map(|bytes| LogLimit { bytes, action: LogAction::Warn }));
         for opened in [start(0), start(1)] {
             let id = opened.id();
             spool.take_all([Chunk::Open(Channel::Log, opened), bytes(&id, 0, "log\n"), Chunk::End { section: id }]);

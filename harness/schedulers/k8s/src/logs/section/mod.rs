@@ -161,7 +161,7 @@ impl Section {
 
     async fn lost_instances(&mut self) -> Result<(), Closed> {
         let why = format!(
-            "container {} was restarted more than once: the node keeps the log of its last start only",
+            "container {} was restarted more than once: the node keeps the logs of its last two starts only",
             self.identity.container
         );
         self.gap(why).await
@@ -169,7 +169,8 @@ impl Section {
 
     /// The instance before this one, from the position of the reader.
     async fn previous(&mut self, instance: i32) -> Result<(), Closed> {
-        if self.view().instance.number() == Some(instance) {
+        let view = self.view();
+        if view.instance.number() == Some(instance) && !view.waits {
             self.last(Now::Previous, None).await
         } else {
             self.lost_instances().await
@@ -338,6 +339,7 @@ impl Section {
 
 fn now(view: ContainerView, instance: i32, over: bool) -> Now {
     match view.instance {
+        Instance::Ended(number) if number == instance + 1 && view.waits => Now::Lost,
         Instance::Running(number) | Instance::Ended(number) if number == instance + 1 => Now::Previous,
         Instance::Running(number) | Instance::Ended(number) if number > instance => Now::Lost,
         Instance::Running(_) if !over => Now::Running,

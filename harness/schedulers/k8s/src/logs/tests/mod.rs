@@ -316,7 +316,7 @@ async fn every_instance_of_a_container_is_read_the_one_before_the_last_by_previo
     sleep(Duration::from_millis(50)).await;
     let collected = scene.collect().await;
     assert_eq!([collected.text("x"), collected.text("x 2")], ["two\n", "three\n"]);
-    insta::assert_snapshot!(collected.gaps.join("\n"), @"x: container main was restarted more than once: the node keeps the log of its last start only");
+    insta::assert_snapshot!(collected.gaps.join("\n"), @"x: container main was restarted more than once: the node keeps the logs of its last two starts only");
 }
 
 #[tokio::test]

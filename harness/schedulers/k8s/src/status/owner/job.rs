@@ -16,7 +16,7 @@ use muster_text::Value;
 use std::time::Duration;
 
 /// The manager of a Job without `managedBy`.
-pub(in crate::status) const CONTROLLER: &str = "kubernetes.io/job-controller";
+pub(crate) const CONTROLLER: &str = "kubernetes.io/job-controller";
 
 /// The status of the Job.
 pub(in crate::status) fn owner(job: &Value) -> Owner {

@@ -133,9 +133,21 @@ pub(in crate::status) fn terminated(status: &ContainerStatus) -> Option<&Contain
 
 /// Which start of its container this end is of, from 0.
 pub(in crate::status) fn start_of(status: &ContainerStatus, end: &ContainerStateTerminated) -> u32 {
-    // While it waits to be started again, the last start is the one that has ended.
-    let is_last = terminated(status).is_some_and(|last| last == end) || terminated(status).is_none() && !is_running(status);
-    u32::try_from(status.restart_count - i32::from(!is_last)).unwrap_or_default()
+    let start = match terminated(status) {
+        Some(last) if last == end => status.restart_count,
+        None if !is_running(status) => last_start(status),
+        _ => status.restart_count - 1,
+    };
+    u32::try_from(start).unwrap_or_default()
+}
+
+/// The last start of a container that waits to be started again. Of one that the runtime has lost the kubelet counts the next start already.
+pub(crate) fn last_start(status: &ContainerStatus) -> i32 {
+    let last = status.last_state.as_ref().and_then(|state| state.terminated.as_ref());
+    let is_lost = last.is_some_and(|last| {
+        last.reason.as_deref() == Some("ContainerStatusUnknown") && last.container_id.as_ref().is_none_or(String::is_empty)
+    });
+    (status.restart_count - i32::from(is_lost)).max(0)
 }
 
 pub(in crate::status) fn is_running(status: &ContainerStatus) -> bool {
