@@ -39,7 +39,8 @@ pub(crate) fn parse(text: &str, errors: &ParseErrors) -> ExprError {
         let end = text.trim_end().len();
         ExprError::new("the expression ends too early", end..end)
     } else if let Some(name) = message.strip_prefix("reserved identifier: ") {
-        ExprError::new(format!("`{name}` is a reserved word"), at)
+        let error = ExprError::new(format!("`{name}` is a reserved word"), at);
+        if name == tree::RESERVED { error.hint(format!("it is read alone: ${{{{ {name} }}}}; else rename it")) } else { error }
     } else if message.starts_with("invalid int") || message.starts_with("invalid uint") || message.starts_with("invalid double") {
         ExprError::new(format!("`{word}` is too large for a number"), at)
             .hint("beyond 64 bits, quote it: captured text is compared with text as it is")

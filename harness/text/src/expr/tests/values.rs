@@ -132,4 +132,5 @@ fn a_name_that_is_a_reserved_word_is_read_alone() {
     }
     let error = Expr::compile("namespace + 'x'", Arithmetic::Exact).unwrap_err();
     assert_eq!(error.message, "`namespace` is a reserved word");
+    assert_eq!(error.hint.as_deref(), Some("it is read alone: ${{ namespace }}; else rename it"));
 }

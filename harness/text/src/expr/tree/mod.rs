@@ -196,7 +196,7 @@ pub(crate) fn patterns<'e>(expr: &'e IdedExpr, visit: &mut dyn FnMut(&'e IdedExp
 }
 
 /// A word that CEL reserves and gives no meaning, and the name of a key: a parameter of this name sets it.
-const RESERVED: &str = "namespace";
+pub(crate) const RESERVED: &str = "namespace";
 
 /// Where that word is, if it is the whole expression.
 pub(crate) fn reserved_name(text: &str) -> Option<Range<usize>> {

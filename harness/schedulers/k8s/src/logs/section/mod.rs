@@ -351,3 +351,27 @@ fn now(view: ContainerView, instance: i32, over: bool) -> Now {
 fn never(error: &ApiError) -> bool {
     matches!(error.why(), Why::NotAllowed | Why::NoNamespace)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{super::container::Node, *};
+
+    #[test]
+    fn of_a_container_that_waits_to_be_started_again_the_node_has_the_last_log_only() {
+        // the instance that there is, whether it waits, the one that is read, what can be read of it
+        let rows = [
+            (Instance::Ended(1), false, 0, Now::Previous),
+            (Instance::Ended(1), true, 0, Now::Lost),
+            (Instance::Ended(1), true, 1, Now::Ended),
+            (Instance::Running(1), false, 0, Now::Previous),
+            (Instance::Running(2), false, 0, Now::Lost),
+        ];
+        for (instance, waits, read, expected) in rows {
+            let life = Life::default();
+            let node = Node::Answers;
+            let view =
+                ContainerView { instance, waits, life, last: life, scheduled: None, terminated: false, pod_over: false, node };
+            assert_eq!(now(view, read, false), expected, "{instance:?} {waits} {read}");
+        }
+    }
+}
