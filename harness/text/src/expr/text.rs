@@ -3,6 +3,7 @@
 use super::value::impl_val;
 use crate::pattern::Haystack;
 use cel::common::{traits::Zeroer, types::Type};
+use compact_str::CompactString;
 use std::{
     fmt,
     ops::Range,
@@ -67,39 +68,17 @@ static TEXT_TYPE: Type = Type::new_unspecified_type("stdout");
 impl_val!(Text, TEXT_TYPE);
 
 /// What a pattern captured: the log's text, which is a number where it meets one. Most are short, and allocate nothing.
-#[derive(Clone)]
-pub(crate) enum Captured {
-    Short(u8, [u8; SHORT]),
-    Long(Arc<str>),
-}
-
-const SHORT: usize = 22;
+#[derive(Debug, Clone)]
+pub(crate) struct Captured(CompactString);
 
 impl Captured {
     /// Bytes that are not UTF-8 are replaced.
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        let mut short = [0; SHORT];
-        match (u8::try_from(text.len()), short.get_mut(..text.len())) {
-            (Ok(len), Some(place)) => {
-                place.copy_from_slice(text.as_bytes());
-                Self::Short(len, short)
-            }
-            _ => Self::Long(text.into()),
-        }
+        Self(str::from_utf8(bytes).map_or_else(|_| CompactString::from_utf8_lossy(bytes), CompactString::from))
     }
 
     pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::Short(len, bytes) => std::str::from_utf8(&bytes[..usize::from(*len)]).unwrap_or_default(),
-            Self::Long(text) => text,
-        }
-    }
-}
-
-impl fmt::Debug for Captured {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text().fmt(f)
+        &self.0
     }
 }
 

@@ -5,10 +5,10 @@
 use super::{Args, Result, fail, fail_with_hint};
 use crate::expr::{
     text::Captured,
-    value::{self, Number, text_of},
+    value::{self, Number},
 };
 use cel::{
-    Env, ExecutionError, Value as CelValue,
+    Env, ExecutionError,
     common::{
         ast::operators as cels,
         functions::Function as Run,
@@ -79,27 +79,61 @@ fn truth<'b, 'v>(truth: bool) -> CowVal<'b, 'v> {
 }
 
 /// A number as comparisons need it: exact if it is a whole one of up to 64 bits, and as a double.
-type Figure = (Option<i128>, f64);
+#[derive(Clone, Copy)]
+struct Figure(Option<i128>, f64);
 
-fn compare(one: Figure, other: Figure) -> Option<Ordering> {
-    match (one.0, other.0) {
-        (Some(one), Some(other)) => Some(one.cmp(&other)),
-        _ => one.1.partial_cmp(&other.1),
+impl Figure {
+    fn compare(self, other: Self) -> Option<Ordering> {
+        match (self.0, other.0) {
+            (Some(one), Some(other)) => Some(one.cmp(&other)),
+            _ => self.1.partial_cmp(&other.1),
+        }
+    }
+
+    fn of(number: Number, uint: impl FnOnce() -> Option<u64>) -> Self {
+        let whole = match number {
+            Number::Int(int) => Some(int.into()),
+            Number::Double(_) => uint().map(i128::from),
+        };
+        Self(whole, number.as_f64())
+    }
+
+    /// The number that captured text shows.
+    fn shown(sign: &str, text: &str) -> Result<Self> {
+        let number = Number::parse(text).ok_or_else(|| no_number(&format!("`{sign}` needs a number"), text))?;
+        Ok(Self::of(number, || text.trim().parse().ok()))
     }
 }
 
-/// The number of an operand; `None` where it is something else.
-fn figure(sign: &str, value: &dyn Val) -> Result<Option<Figure>> {
-    let text = value.downcast_ref::<Captured>().map(Captured::text);
-    let Some(number) = Number::met(value) else {
-        return text.map_or(Ok(None), |text| Err(no_number(&format!("`{sign}` needs a number"), text)));
-    };
-    let uint = || value.downcast_ref::<CelUInt>().map(|uint| *uint.inner()).or_else(|| text?.trim().parse().ok());
-    let whole = match number {
-        Number::Int(int) => Some(int.into()),
-        Number::Double(_) => uint().map(i128::from),
-    };
-    Ok(Some((whole, number.as_f64())))
+/// What stands on one side of an operator.
+enum Operand<'a> {
+    Captured(&'a str),
+    Text(&'a str),
+    Number(Figure),
+    Other,
+}
+
+impl<'a> Operand<'a> {
+    fn of(value: &'a dyn Val) -> Self {
+        if let Some(captured) = value.downcast_ref::<Captured>() {
+            Self::Captured(captured.text())
+        } else if let Some(text) = value.downcast_ref::<CelString>() {
+            Self::Text(text.inner())
+        } else if let Some(number) = Number::of(value) {
+            Self::Number(Figure::of(number, || value.downcast_ref::<CelUInt>().map(|uint| *uint.inner())))
+        } else {
+            Self::Other
+        }
+    }
+
+    /// The number, of captured text too; `None` where it is something else.
+    fn figure(&self, sign: &str) -> Result<Option<Figure>> {
+        match self {
+            Self::Captured(text) => Figure::shown(sign, text).map(Some),
+            Self::Number(figure) => Ok(Some(*figure)),
+            Self::Text(_) | Self::Other => Ok(None),
+        }
+    }
 }
 
 fn no_number(needs: &str, text: &str) -> ExecutionError {
@@ -126,12 +160,32 @@ fn is_equal(sign: &str, args: &Args<'_, '_>) -> Result<bool> {
 
 /// Whether two values are equal; an error if they cannot be compared. Lists and maps are by elements.
 fn same(sign: &str, one: &dyn Val, other: &dyn Val) -> Result<bool> {
-    match (one.downcast_ref::<Captured>(), other.downcast_ref::<Captured>()) {
-        (Some(one), Some(other)) => return Ok(one.text() == other.text()),
-        (Some(captured), None) => return meets(sign, captured, other),
-        (None, Some(captured)) => return meets(sign, captured, one),
-        (None, None) => {}
+    use Operand::{Captured, Number, Other, Text};
+    match (Operand::of(one), Operand::of(other)) {
+        (Captured(one) | Text(one), Captured(other) | Text(other)) => Ok(one == other),
+        (Captured(text), Number(number)) | (Number(number), Captured(text)) => {
+            let shown = Figure::shown(sign, text)?;
+            if is_beyond(text) {
+                let message = format!("{} has more than 64 bits", value::quoted(text));
+                return Err(fail_with_hint(&message, Some("quote it: text in quotes is compared as it is")));
+            }
+            Ok(shown.compare(number) == Some(Ordering::Equal))
+        }
+        (Number(one), Number(other)) => Ok(one.compare(other) == Some(Ordering::Equal)),
+        // Text that a function has made of captured text would never be equal to a number.
+        (Text(_), Number(_)) | (Number(_), Text(_)) => Err(refused(sign, one, other)),
+        // A group that had no part is null.
+        (Captured(_), Other) | (Other, Captured(_)) => {
+            let is_null = [one, other].iter().any(|value| value.downcast_ref::<CelNull>().is_some());
+            if is_null { Ok(false) } else { Err(refused(sign, one, other)) }
+        }
+        (Text(_) | Number(_), Other) | (Other, Text(_) | Number(_)) => Ok(one.equals(other)),
+        (Other, Other) => same_parts(sign, one, other),
     }
+}
+
+/// The same of lists, maps and optional values.
+fn same_parts(sign: &str, one: &dyn Val, other: &dyn Val) -> Result<bool> {
     if let (Some(one), Some(other)) = (one.downcast_ref::<CelList>(), other.downcast_ref::<CelList>()) {
         let (one, other) = (one.inner(), other.inner());
         let pairs = one.iter().zip(other);
@@ -152,31 +206,7 @@ fn same(sign: &str, one: &dyn Val, other: &dyn Val) -> Result<bool> {
     {
         return same(sign, one, other);
     }
-    match (figure(sign, one)?, figure(sign, other)?) {
-        (Some(one), Some(other)) => Ok(compare(one, other) == Some(Ordering::Equal)),
-        // Text that a function has made of captured text would never be equal to a number.
-        (Some(_), None) if text_of(other).is_some() => Err(refused(sign, one, other)),
-        (None, Some(_)) if text_of(one).is_some() => Err(refused(sign, one, other)),
-        _ => Ok(one.equals(other)),
-    }
-}
-
-/// Captured text and something else: text is compared as text, a number as a number. A group that had no part is null.
-fn meets(sign: &str, captured: &Captured, other: &dyn Val) -> Result<bool> {
-    if let Some(text) = text_of(other) {
-        return Ok(captured.text() == text);
-    }
-    if other.downcast_ref::<CelNull>().is_some() {
-        return Ok(false);
-    }
-    match (figure(sign, captured)?, figure(sign, other)?) {
-        (_, Some(_)) if is_beyond(captured.text()) => {
-            let message = format!("{} has more than 64 bits", value::quoted(captured.text()));
-            Err(fail_with_hint(&message, Some("quote it: text in quotes is compared as it is")))
-        }
-        (Some(one), Some(other)) => Ok(compare(one, other) == Some(Ordering::Equal)),
-        _ => Err(refused(sign, captured, other)),
-    }
+    Ok(one.equals(other))
 }
 
 /// False if one is, else an error if there is one.
@@ -208,43 +238,38 @@ fn is_in(args: &Args<'_, '_>) -> Result<bool> {
 }
 
 fn order(sign: &str, args: &Args<'_, '_>) -> Result<Ordering> {
+    use Operand::{Captured, Text};
     let (one, other) = (args[0].as_ref(), args[1].as_ref());
-    let is_captured = |value: &dyn Val| value.downcast_ref::<Captured>().is_some();
-    if let (Some(text), Some(other_text)) = (text_of(one), text_of(other))
-        && !(is_captured(one) && is_captured(other))
-    {
-        return Ok(text.cmp(other_text));
+    let operands = (Operand::of(one), Operand::of(other));
+    if let (Text(one), Text(other) | Captured(other)) | (Captured(one), Text(other)) = operands {
+        return Ok(one.cmp(other));
     }
-    if let (Some(one), Some(other)) = (figure(sign, one)?, figure(sign, other)?) {
+    if let (Some(one), Some(other)) = (operands.0.figure(sign)?, operands.1.figure(sign)?) {
         let nan = || fail("", format!("`{sign}` compares NaN, which is neither less nor more than anything"));
-        return compare(one, other).ok_or_else(nan);
+        return one.compare(other).ok_or_else(nan);
     }
     let native = one.as_comparer().and_then(|comparer| comparer.compare(other).ok());
     native.ok_or_else(|| refused(sign, one, other))
 }
 
 fn plus<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
+    use Operand::{Captured, Text};
     let (one, other) = (args[0].as_ref(), args[1].as_ref());
-    let captured = [one, other].map(|value| value.downcast_ref::<Captured>().is_some());
-    if let (Some(one), Some(other), [true, false] | [false, true]) = (text_of(one), text_of(other), captured) {
+    let operands = (Operand::of(one), Operand::of(other));
+    if let (Captured(one), Text(other)) | (Text(one), Captured(other)) = operands {
         return Ok(CowVal::owned(CelString::from(format!("{one}{other}"))));
     }
-    if captured == [false, false] {
-        let sum = match one.as_adder() {
-            Some(adder) => adder.add(other)?,
-            None => {
-                return Err(ExecutionError::UnsupportedBinaryOperator(
-                    "add",
-                    CelValue::try_from(one)?,
-                    CelValue::try_from(other)?,
-                ));
-            }
+    if !matches!(operands, (Captured(_), _) | (_, Captured(_))) {
+        let Some(adder) = one.as_adder() else {
+            return Err(ExecutionError::UnsupportedBinaryOperator("add", one.try_into()?, other.try_into()?));
         };
-        return Ok(CowVal::Owned(sum.into_owned()));
+        return Ok(CowVal::Owned(adder.add(other)?.into_owned()));
     }
-    let (Some(number), Some(addend)) = (figure("+", one)?, figure("+", other)?) else { return Err(refused("+", one, other)) };
-    let whole = number.0.zip(addend.0).and_then(|(one, other)| i64::try_from(one + other).ok());
-    Ok(CowVal::Owned(whole.map_or(Number::Double(number.1 + addend.1), Number::Int).into_val()))
+    let (Some(one), Some(other)) = (operands.0.figure("+")?, operands.1.figure("+")?) else {
+        return Err(refused("+", one, other));
+    };
+    let whole = one.0.zip(other.0).and_then(|(one, other)| i64::try_from(one + other).ok());
+    Ok(CowVal::Owned(whole.map_or(Number::Double(one.1 + other.1), Number::Int).into_val()))
 }
 
 fn number<'b, 'v>(mut args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {

@@ -182,11 +182,6 @@ impl Reader {
         self.known.bytes
     }
 
-    /// Does the node's file, of which this is the beginning, begin after a line that it gave us? Then it is another file.
-    pub(crate) fn was_rotated(&self, beginning: &[u8]) -> bool {
-        split(beginning).is_some_and(|(at, _)| self.first.is_some_and(|first| at > first))
-    }
-
     /// When the first line that came was written.
     pub(crate) fn first(&self) -> Option<Timestamp> {
         self.first.map(|at| Timestamp(micros(at)))

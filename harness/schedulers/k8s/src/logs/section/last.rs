@@ -70,6 +70,11 @@ impl Section {
         let why = loop {
             let (mut at_least, received) = (Duration::ZERO, self.reader.received);
             let view = self.view();
+            // It may have been started again meanwhile: then this is another start's log, or nobody has it any more.
+            let previous = match self.now(self.instance) {
+                Now::Lost => return self.lost_instances().await,
+                seen => seen == Now::Previous || now == Now::Previous,
+            };
             match view.node {
                 Node::Answers => {}
                 Node::Silent => return self.gap(SILENT.to_owned()).await,
@@ -77,7 +82,7 @@ impl Section {
             }
             let shared = Arc::clone(&self.shared);
             let read_permit = shared.cluster.budget().read().await;
-            let query = self.query(false, now == Now::Previous);
+            let query = self.query(false, previous);
             let (why, was_answered) = match self.shared.cluster.log(&self.origin.name, &query).await {
                 Ok((date, stream)) => {
                     self.answered(date);
@@ -90,7 +95,7 @@ impl Section {
                         if let Some(eof) = end {
                             self.reader = eof.reader;
                         }
-                        return self.complete(now == Now::Previous).await;
+                        return self.complete(previous).await;
                     }
                     (said(&notes), whole || self.reader.received > received)
                 }
@@ -132,19 +137,9 @@ impl Section {
         if !self.reader.may_have_skipped {
             return false;
         }
-        let mut pause = self.shared.pace.pause;
-        for _ in 0..INCOMPLETE_READS {
-            match self.shared.beginning(&self.origin.name, &self.identity.container, previous).await {
-                Ok(Some((_, file))) if file.is_empty() => return true,
-                Ok(Some((_, file))) if time_of(&file).is_some() => return self.reader.was_rotated(&file),
-                Ok(_) => {}
-                Err(error) if error.is_gone() || never(&error) => break,
-                Err(error) => pause = pause.max(error.retry_after().unwrap_or_default()),
-            }
-            sleep(jittered(pause)).await;
-            pause = (pause * 2).min(self.shared.pace.longest_pause);
-        }
-        true
+        let found = self.shared.first_line(&self.origin.name, &self.identity.container, previous).await;
+        let written = found.and_then(|line| line.written);
+        written.is_none_or(|written| self.reader.first().is_some_and(|first| written > first))
     }
 
     /// The pod is gone. Its log is whole if it had ended and the container too.
@@ -169,14 +164,34 @@ impl Section {
     }
 }
 
+/// What a plain read finds at the beginning of the node's file.
+pub(super) struct FirstLine {
+    /// When the server answered.
+    pub date: Timestamp,
+    /// When the line was written; `None`: the file is empty.
+    pub written: Option<Timestamp>,
+}
+
 impl Shared {
+    /// `None`: the server does not say.
+    pub(super) async fn first_line(&self, pod: &str, container: &str, previous: bool) -> Option<FirstLine> {
+        let mut pause = self.pace.pause;
+        for _ in 0..INCOMPLETE_READS {
+            match self.beginning(pod, container, previous).await {
+                Ok(Some((date, file))) if file.is_empty() => return Some(FirstLine { date, written: None }),
+                Ok(Some((date, file))) if time_of(&file).is_some() => return Some(FirstLine { date, written: time_of(&file) }),
+                Ok(_) => {}
+                Err(error) if error.is_gone() || never(&error) => return None,
+                Err(error) => pause = pause.max(error.retry_after().unwrap_or_default()),
+            }
+            sleep(jittered(pause)).await;
+            pause = (pause * 2).min(self.pace.longest_pause);
+        }
+        None
+    }
+
     /// The first bytes of the node's file, and when the server answered; `None`: the reply broke off.
-    pub(super) async fn beginning(
-        &self,
-        pod: &str,
-        container: &str,
-        previous: bool,
-    ) -> Result<Option<(Timestamp, Vec<u8>)>, ApiError> {
+    async fn beginning(&self, pod: &str, container: &str, previous: bool) -> Result<Option<(Timestamp, Vec<u8>)>, ApiError> {
         let limit_bytes = Some(BEGINNING as u64);
         let query = LogQuery { container: container.to_owned(), previous, limit_bytes, ..LogQuery::default() };
         let (date, mut stream) = self.cluster.log(pod, &query).await?;

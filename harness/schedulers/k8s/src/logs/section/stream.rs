@@ -3,11 +3,8 @@
 //! The API server answers a follow of an empty log with the log's first byte. So a stream without a byte is that of a silent container,
 //! or one that nobody serves: a plain read tells which.
 
-use super::{Closed, Section, StreamEnd, last::INCOMPLETE_READS};
-use crate::{
-    client::{ApiError, jittered},
-    logs::{container::Instance, reader::time_of},
-};
+use super::{Closed, Section, StreamEnd, last::FirstLine};
+use crate::{client::ApiError, logs::container::Instance};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, future::ready, stream};
 use muster_text::time::Timestamp;
@@ -20,8 +17,10 @@ const ROTATION_IS_POSSIBLE: u64 = 256 << 10;
 const UNANSWERED: Duration = Duration::from_secs(290);
 /// A container that has written nothing for so long is silent.
 const SILENT: Duration = Duration::from_secs(1);
-/// A stream has so long to bring what is there.
+/// A stream has so long to bring what is there, where it is not late already.
 const FIRST_BYTES: Duration = Duration::from_millis(200);
+/// A container of this age is seen late: soon an answer proves nothing.
+const LATE: Duration = Duration::from_millis(1_500);
 
 /// What comes of a request for a log.
 enum Piece {
@@ -105,34 +104,22 @@ impl Section {
         if self.reader.clone().notes_at_the_end().is_empty() { StreamEnd::Eof } else { StreamEnd::Broke(None) }
     }
 
-    /// Once the container is silent: when a plain read of its log was answered, and when the first line was written, if there is one.
-    fn look(&self) -> impl Future<Output = Option<(Timestamp, Option<Timestamp>)>> + Send + use<> {
+    /// Once the container is silent: what a plain read of its log finds.
+    fn look(&self) -> impl Future<Output = Option<FirstLine>> + Send + use<> {
         let (shared, name, container) = (Arc::clone(&self.shared), self.origin.name.clone(), self.identity.container.clone());
         let age = self.view().life.started.map_or(Duration::ZERO, |started| shared.cluster.clock().now().since(started));
-        let wait = SILENT.saturating_sub(age).max(FIRST_BYTES);
+        let wait = if age < LATE { SILENT.saturating_sub(age).max(FIRST_BYTES) } else { Duration::ZERO };
         async move {
             sleep(wait).await;
-            let mut pause = shared.pace.pause;
-            for _ in 0..INCOMPLETE_READS {
-                let turn = shared.cluster.budget().read().await;
-                let beginning = shared.beginning(&name, &container, false).await;
-                drop(turn);
-                match beginning {
-                    Ok(Some((date, text))) if text.is_empty() => return Some((date, None)),
-                    Ok(Some((date, text))) if time_of(&text).is_some() => return Some((date, time_of(&text))),
-                    Ok(_) | Err(_) => {}
-                }
-                sleep(jittered(pause)).await;
-                pause = (pause * 2).min(shared.pace.longest_pause);
-            }
-            None
+            let _turn = shared.cluster.budget().read().await;
+            shared.first_line(&name, &container, false).await
         }
     }
 
-    fn looked(&mut self, looked: Option<(Timestamp, Option<Timestamp>)>) {
-        if let Some((date, first)) = looked {
+    fn looked(&mut self, looked: Option<FirstLine>) {
+        if let Some(FirstLine { date, written }) = looked {
             self.answered(date);
-            self.beginning.joined(date, first);
+            self.beginning.joined(date, written);
         }
     }
 }

@@ -320,6 +320,16 @@ async fn every_instance_of_a_container_is_read_the_one_before_the_last_by_previo
 }
 
 #[tokio::test]
+async fn a_start_whose_log_is_refused_until_the_next_has_begun_is_read_by_previous() {
+    let scene = Scene::new().await;
+    let spec = json!({"restartPolicy": "OnFailure", "containers": [{"name": "main"}, {"name": "side"}]});
+    scene.api.fault(Fault::status("GET", "container=main", 503, "ServiceUnavailable", "no").times(8));
+    scene.create("x", "run; log one; wait 20ms; exit@main 1; wait 100ms; restart 1; log two; wait 100ms; exit 0", &spec);
+    let collected = scene.collect().await;
+    assert_eq!([collected.text("x/main"), collected.text("x/main 2")], ["one\n", "two\n"]);
+}
+
+#[tokio::test]
 async fn each_pod_of_a_name_has_a_section_of_its_own() {
     let scene = Scene { handle: handle("Job"), ..Scene::new().await };
     scene.pod("run; log figure 50; hang");
