@@ -178,7 +178,7 @@ pub struct RoleArgs {
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Leave out permissions that cases run without: those that explain why a case waits, check beforehand whether its pods would be
-    /// admitted, or list leftovers for `muster sweep`
+    /// admitted, or list leftovers for `muster sweep`. Where a container has a probe or a hook, events stay: they say how it ended
     #[arg(long)]
     pub required_only: bool,
 }

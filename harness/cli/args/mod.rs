@@ -97,7 +97,7 @@ Examples:
     muster -c checks/ -r --resume --report-junit junit.xml --report-html night.html
   On each node that is available:
     muster -c checks/ --system cluster:gpu -t node --distribute -r
-  Again, only what has failed in the newest session:
+  Again, only what has failed in the newest session of these cases:
     muster -c checks/ -r --restore-session --failed
   Try a check against a log, without a cluster:
     muster -c checks/ -n triad --rehearse triad.log -r
@@ -117,7 +117,7 @@ Exit codes:
   0    every case is fine
   1    at least one check failed
   2    wrong usage, mistakes in files, or nothing selected
-  3    a case could not run, or an output could not be written
+  3    a case could not run, every case was skipped, or an output could not be written
   130  interrupted
 
 Every long flag is also an environment variable: MUSTER_ and its name in capitals.";

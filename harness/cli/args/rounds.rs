@@ -55,13 +55,13 @@ pub struct Rounds {
     /// Options that the site file keeps under this name; what is typed comes after them
     #[arg(long, value_name = "NAME", help_heading = "Rounds", global = true)]
     pub mode: Option<String>,
-    /// Continue an earlier session: cases with a result keep it, and the report covers all cases [default: the newest session]
+    /// Continue an earlier session, and report on all cases [default: the newest of this system that has a selected case]
     #[arg(long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "latest", help_heading = "Rounds")]
     pub restore_session: Option<String>,
     /// Finish the newest session of the same cases if it was interrupted in the last 12 hours, else start one; then sweep
     #[arg(long, help_heading = "Rounds")]
     pub resume: bool,
-    /// With --restore-session: run only the cases that did not succeed there
+    /// With --restore-session: run only the cases that did not succeed there, or that it does not have
     #[arg(long, help_heading = "Rounds")]
     pub failed: bool,
     /// A file of cases whose failure does not fail the session, `-` for standard input: a list of name, reason and until [repeatable]

@@ -218,10 +218,10 @@ impl Counts {
         match self.skips {
             Skips::Accepted => None,
             Skips::NothingRan if self.not_run > 0 => None,
-            Skips::NothingRan if self.skipped == 1 => {
-                Some("nothing ran: the only case was skipped, which proves nothing".to_owned())
+            Skips::NothingRan => {
+                let what = if self.ran() == 0 { "nothing ran" } else { "only what other cases need ran" };
+                Some(format!("{what}: {skipped} skipped, which proves nothing"))
             }
-            Skips::NothingRan => Some(format!("nothing ran: all {skipped} were skipped, which proves nothing")),
             Skips::Refused => Some(format!("{skipped} skipped, which --fail-on-skip does not accept")),
         }
     }

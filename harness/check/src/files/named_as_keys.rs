@@ -12,6 +12,9 @@ use muster_text::{
 pub const FIXED: [&str; 9] =
     ["name", "abstract", "extends", "parameters", "variables", "exclude", "fixtures", "depends_on", "when"];
 
+/// The key that expressions read under its name: beside a parameter it has no other value.
+const TASKS: &str = "num_tasks";
+
 /// Whether a parameter of this name sets a key.
 pub fn is_key(name: &str, more: &MoreKeys) -> bool {
     !FIXED.contains(&name) && keys(more).any(|key| key == name)
@@ -39,6 +42,14 @@ pub fn applied(check: &Node, more: &MoreKeys, diagnostics: &mut Vec<Diagnostic>)
             diagnostics.push(Diagnostic::error(key.place(), message).hint("rename it"));
         }
         let is_written = written.iter().filter_map(|(key, _)| key.text()).any(|key| key.trim_end_matches('+') == name);
+        if name == TASKS
+            && let Some(place) = other_value(check, name)
+        {
+            let message = format!("`{name}` is a parameter of this check, and its key has another value");
+            diagnostics.push(
+                Diagnostic::error(place, message).hint(format!("rename the parameter, or write {name}: ${{{{ {name} }}}}")),
+            );
+        }
         if is_written || values.is_null() || !is_key(name, more) {
             continue;
         }
@@ -49,6 +60,14 @@ pub fn applied(check: &Node, more: &MoreKeys, diagnostics: &mut Vec<Diagnostic>)
         diagnostics.append(&mut mistakes);
     }
     Node::new(check.span, Kind::Map(entries))
+}
+
+/// What the check or `when` writes for a key, if that is not the parameter of its name.
+fn other_value(check: &Node, name: &str) -> Option<Span> {
+    let when = check.get("when").map(Node::items).unwrap_or_default();
+    let written = when.iter().chain([check]).filter_map(|node| node.get(name)).filter(|node| !node.is_null());
+    let is_same = |node: &Node| node.text().is_some_and(|text| text.replace(' ', "") == format!("${{{{{name}}}}}"));
+    written.filter(|node| !is_same(node)).map(Node::place).next()
 }
 
 /// The values that the key does not take, as far as they are written out.
@@ -119,6 +138,15 @@ mod tests {
                 "{name}: a parameter cannot be called `{name}`: it would set this key, which is read before there are cases"
             );
             assert_eq!((new, found), (vec![], vec![expected]), "{name}");
+        }
+        for (check, place) in [
+            ("{ parameters: { num_tasks: [1] }, num_tasks: 4 }", Some("4")),
+            ("{ parameters: { num_tasks: [1] }, when: [{ system: a, num_tasks: 4 }] }", Some("4")),
+            ("{ parameters: { num_tasks: [1] }, num_tasks: '${{num_tasks}}' }", None),
+        ] {
+            let expected =
+                place.map(|place| format!("{place}: `num_tasks` is a parameter of this check, and its key has another value"));
+            assert_eq!(set(check).1, Vec::from_iter(expected), "{check}");
         }
         let rows = [
             (

@@ -303,7 +303,11 @@ pub fn end<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResu
         let counting = counting.iter().map(|result| (&result.outcome, result.quarantine.is_some()));
         counting.chain(dropped.outcomes().map(|(outcome, is_quarantined, _)| (outcome, is_quarantined)))
     };
-    let skips = pipeline::skips(cases(), session.fail_on_skip);
+    // What others need (fixtures, for instance) and what has passed for them is no case that was asked for.
+    let asked = counting.iter().filter(|result| result.outputs.is_none());
+    let asked = asked.map(|result| (&result.outcome, result.quarantine.is_some()));
+    let asked = asked.chain(dropped.outcomes().map(|(outcome, is_quarantined, _)| (outcome, is_quarantined)));
+    let skips = pipeline::skips(asked, session.fail_on_skip);
     (pipeline::exit_code(cases(), skips, session.interrupted), skips)
 }
 

@@ -91,6 +91,10 @@ impl Resource {
         self.group == "batch" && self.kind == "Job"
     }
 
+    pub fn is_job_set(&self) -> bool {
+        self.group == "jobset.x-k8s.io" && self.kind == "JobSet"
+    }
+
     /// By the rules of English: the API's own plural of every kind that each server has, and probably of an unknown kind.
     pub(crate) fn probable_plural(&self) -> String {
         let singular = self.kind.to_lowercase();

@@ -10,9 +10,12 @@
 //! SIGTERM is not known to be its work. A workload that failed counts all of its last life, so that no failure is hidden.
 
 use crate::{
-    job::{Handle, SeenPod, replaced_pods, sections},
+    api::clock,
+    job::{Handle, SeenPod, replaced_pods, sections, told::Told},
     kind::Role,
 };
+use k8s_openapi::api::core::v1::{ContainerState, Pod};
+use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pod is to the end of its workload.
@@ -31,7 +34,7 @@ pub(crate) enum PodEnd {
     Succeeded,
     /// It succeeded, after it was told to end.
     ToldToEnd,
-    /// It ran and vanished, and how it ended was not seen.
+    /// It ran, or may have run, and vanished: how it ended was not seen.
     Vanished,
     Failed,
 }
@@ -112,15 +115,21 @@ impl<'a> Choice<'a> {
         sections::completion_index(&self.pods[at].pod).is_none_or(|index| self.slots.insert((owner, index)))
     }
 
-    /// Whether a pod without an index has a successor among those that count: each of them is the successor of one.
+    /// Whether a pod without an index has a successor among those that count: each of them is the successor of one. It was created
+    /// once the pod had been told to end, or, where that was not seen, after its start: pods that are created one after the other
+    /// are no successors of each other.
     fn is_replaced(&mut self, at: usize) -> bool {
         if sections::completion_index(&self.pods[at].pod).is_some() {
             return false;
         }
         let owner = self.owner(at);
-        let created = |at: usize| self.pods[at].pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let created = |at: usize| self.pods[at].pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0));
+        let comes_after = |other: usize| match self.pods[at].told {
+            Some(Told::At(told)) => created(other) >= Some(told),
+            _ => created(other) > created(at).max(first_start(&self.pods[at].pod)),
+        };
         let successors = (0..self.pods.len()).filter(|other| self.counts[*other] == Counts::Fully && self.owner(*other) == owner);
-        let successors = successors.filter(|other| created(*other) > created(at)).count();
+        let successors = successors.filter(|other| comes_after(*other)).count();
         let replaced = self.replaced.entry(owner).or_default();
         let is_replaced = *replaced < successors;
         *replaced += usize::from(is_replaced);
@@ -132,6 +141,17 @@ impl<'a> Choice<'a> {
     }
 }
 
+/// When the first of its containers started, as far as its status tells.
+fn first_start(pod: &Pod) -> Option<Timestamp> {
+    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let states = statuses.flat_map(|status| [&status.last_state, &status.state]).flatten();
+    let started = |state: &ContainerState| {
+        let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+        running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).and_then(clock::known)
+    };
+    states.filter_map(started).min()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +161,7 @@ mod tests {
     };
     use std::sync::Arc;
 
-    /// `NAME SECOND END [INDEX] [owner=UID] [job=NAME] [key=label]`
+    /// `NAME SECOND END [INDEX] [owner=UID] [job=NAME] [told=SECOND] [start=SECOND] [key=label]`
     fn row(text: &str) -> (SeenPod, PodEnd) {
         let mut words = text.split(' ');
         let mut word = || words.next().unwrap_or_default();
@@ -155,23 +175,27 @@ mod tests {
             other => panic!("{other}"),
         };
         let mut labels = Vec::new();
-        let mut owner = ("o", "x");
+        let (mut owner, mut told, mut start) = (("o", "x"), None, String::new());
+        let time = |second: &str| format!("2026-01-01T00:00:0{second}Z");
         for word in words {
             match word.split_once('=') {
                 Some(("owner", uid)) => owner = (uid, "x"),
                 Some(("job", name)) => owner = (name, name),
+                Some(("told", second)) => told = Some(Told::At(clock::of(time(second).parse().unwrap()))),
+                Some(("start", second)) => start = format!("startedAt: '{}'", time(second)),
                 Some((key, value)) => labels.push(format!("{key}: '{value}'")),
                 None => labels.push(format!("batch.kubernetes.io/job-completion-index: '{word}'")),
             }
         }
         let owners = format!("[{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: true}}]", owner.1, owner.0);
-        let state = "{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {running: {}}}";
+        let state =
+            format!("{{name: main, image: i, imageID: i, ready: true, restartCount: 0, state: {{running: {{{start}}}}}}}");
         let pod = pod(&format!(
             "{{metadata: {{name: {name}, creationTimestamp: '2026-01-01T00:00:0{second}Z', ownerReferences: {owners}, labels: {{{}}}}}, \
              spec: {{containers: [{{name: main}}]}}, status: {{containerStatuses: [{state}]}}}}",
             labels.join(", ")
         ));
-        (SeenPod::new(Arc::new(pod)), end)
+        (SeenPod { told, ..SeenPod::new(Arc::new(pod)) }, end)
     }
 
     /// One letter for each pod: Fully, Log only, Not.
@@ -193,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_success_counts_the_pods_that_succeeded() {
-        let rows: [(&[&str], End, &str); 22] = [
+        let rows: [(&[&str], End, &str); 27] = [
             (&["a 1 good", "b 1 good"], TWO, "FF"),
             (&["a 1 bad", "b 2 good"], ONE, "-F"),
             (&["a 1 good", "b 1 open"], ONE, "F-"),
@@ -214,6 +238,12 @@ mod tests {
             (&["a 1 told", "b 2 good"], ONE, "-F"),
             (&["a 1 told", "b 2 good"], ANY, "-F"),
             (&["a 1 told", "b 1 told", "c 2 good", "d 3 good"], ANY, "--FF"),
+            // Pods that were created one after the other.
+            (&["a 1 told told=5", "b 2 good"], ANY, "FF"),
+            (&["a 1 told told=5", "b 2 good", "c 5 good"], ANY, "-FF"),
+            (&["a 1 gone start=3", "b 2 good"], ANY, "FF"),
+            (&["a 1 gone start=3", "b 4 good"], ANY, "-F"),
+            (&["a 1 open start=3", "b 2 good"], ANY, "LF"),
             // Nothing has taken its place.
             (&["a 1 told", "b 1 good"], ANY, "FF"),
             (&["a 1 told", "b 2 good job=other"], TWO, "FF"),

@@ -237,12 +237,13 @@ fn asks_owners(handle: &Handle, workload: &Object) -> bool {
     handle.rules.pods.selector.is_none() && pod_templates(&workload.manifest).is_empty()
 }
 
-/// Has a container a probe or a hook of which only events tell that it failed?
+/// Has a container a probe or a hook of which only events tell that it failed? A template that is not in the manifest may have one.
 fn may_be_killed(handle: &Handle) -> bool {
     const PLACES: [&str; 3] = ["/livenessProbe", "/startupProbe", "/lifecycle/postStart"];
     let templates = handle.objects.iter().flat_map(|object| pod_templates(&object.manifest));
     let containers = templates.filter_map(|(template, _)| template.pointer("/spec/containers")?.as_array());
-    containers.flatten().any(|container| PLACES.iter().any(|place| container.pointer(place).is_some()))
+    let has_template = handle.workload().is_some_and(|workload| !pod_templates(&workload.manifest).is_empty());
+    !has_template || containers.flatten().any(|container| PLACES.iter().any(|place| container.pointer(place).is_some()))
 }
 
 fn is_queued(workload: &Object) -> bool {
@@ -339,7 +340,7 @@ mod tests {
             (
                 custom,
                 Extent::Required,
-                "/secrets: create,get,delete\n/pods/log: get\n/pods: get,list,watch,delete\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
+                "/secrets: create,get,delete\n/pods/log: get\n/pods: get,list,watch,delete\n/events: list\napps/deployments,replicasets,statefulsets: get\nbatch/jobs: get\nexample.org/policies: create,get,list,watch,patch,delete",
             ),
         ];
         for (handle, extent, expected) in rows {

@@ -37,3 +37,5 @@ pub(super) const KUEUE_GRACE: Duration = Duration::from_secs(10);
 pub(super) const WATCH_LAG: Duration = Duration::from_secs(5);
 /// How long the events of a pod that has ended are waited for, where only they say how it ended.
 pub(super) const EVENTS: Duration = Duration::from_secs(30);
+/// A pod that does not end by itself and was deleted so long before the end of its workload, or later, was cleaned up.
+pub(super) const CLEANUP_BEFORE_END: Duration = Duration::from_secs(30);

@@ -31,6 +31,7 @@ pub(crate) fn handle(kind: &str) -> Handle {
     let api_version = match kind {
         "Pod" => "v1",
         "Job" => "batch/v1",
+        "JobSet" => "jobset.x-k8s.io/v1alpha2",
         _ => "example.org/v1",
     };
     Handle {

@@ -65,7 +65,10 @@ impl Section {
                 }
                 looked = &mut look, if is_looking => {
                     is_looking = false;
-                    self.looked(looked);
+                    if let Some(FirstLine { date, written }) = looked {
+                        self.answered(date);
+                        self.beginning.joined(date, written);
+                    }
                     continue;
                 }
             };
@@ -113,13 +116,6 @@ impl Section {
             sleep(wait).await;
             let _turn = shared.cluster.budget().read().await;
             shared.first_line(&name, &container, false).await
-        }
-    }
-
-    fn looked(&mut self, looked: Option<FirstLine>) {
-        if let Some(FirstLine { date, written }) = looked {
-            self.answered(date);
-            self.beginning.joined(date, written);
         }
     }
 }

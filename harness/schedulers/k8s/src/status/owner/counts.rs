@@ -34,7 +34,8 @@ impl Pods<'_> {
             PodState::Ended { failed: true, .. } => PodEnd::Failed,
             PodState::Disrupted(_) if pod.told.is_some_and(after) => PodEnd::Open,
             PodState::Disrupted(_) if seen.phase() == "Succeeded" => PodEnd::ToldToEnd,
-            PodState::Disrupted(_) if seen.gone && pod.started.is_some() => PodEnd::Vanished,
+            // One that was not told to end while it was seen may have started since.
+            PodState::Disrupted(_) if seen.gone && (pod.started.is_some() || seen.told.is_none()) => PodEnd::Vanished,
             PodState::Disrupted(_)
             | PodState::Waiting(_)
             | PodState::Running

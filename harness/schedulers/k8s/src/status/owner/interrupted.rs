@@ -3,7 +3,10 @@
 use super::Pods;
 use crate::{
     job::{JobState, counted::Counts},
-    status::pod::{PodState, disruption::Disrupted},
+    status::{
+        grace,
+        pod::{PodState, disruption::Disrupted},
+    },
 };
 use muster_core::job::scheduler::{Disruption, JobPod, JobStatus};
 use muster_text::time::Timestamp;
@@ -24,8 +27,9 @@ impl Pods<'_> {
             };
             let in_time = pod.told.is_some_and(|told| at.is_none_or(|at| told < at));
             let counts = counts[pod.place];
-            // Pods that do not end by themselves their owner may delete before its end, as Spark does with its executors.
-            let is_cleanup = counts == Counts::LogOnly && at.is_some() && disrupted.why == Some(Disruption::Deleted);
+            // Pods that do not end by themselves their owner may delete shortly before its end, as Spark does with its executors.
+            let is_late = || pod.told.zip(at).is_some_and(|(told, at)| at.since(told) <= grace::CLEANUP_BEFORE_END);
+            let is_cleanup = counts == Counts::LogOnly && disrupted.why == Some(Disruption::Deleted) && is_late();
             (in_time && counts != Counts::Not && disrupted.why.is_some() && !is_cleanup).then_some(disrupted)
         })?;
         let (exits, notes) = (self.exits(), self.attempts().into_iter().collect());

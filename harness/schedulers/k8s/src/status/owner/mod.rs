@@ -124,8 +124,18 @@ impl<'a> Pods<'a> {
             notes.push(format!("{} vanished before the end was seen: {names}", cause::count(vanished.len(), "pod")));
         }
         let state = self.ended_with(end, at, exits, None, cause, notes);
-        let read = counts.iter().filter(|counts| **counts == Counts::Fully).count();
-        if read < awaited { self.with_unseen(state) } else { state }
+        let observed = &self.view.observed.pods;
+        let mut full = observed.iter().zip(&counts).filter(|(_, counts)| **counts == Counts::Fully).map(|(seen, _)| seen);
+        let is_short = full.clone().count() < awaited || self.all.len() < self.all_there_are();
+        let has_unseen = is_short || full.any(|seen| !replaced_pods::has_started(seen, self.view.handle));
+        if has_unseen { self.with_unseen(state) } else { state }
+    }
+
+    /// How many pods it has had at least, whatever was seen: a `JobSet` starts all that its manifest names, unless some are enough.
+    fn all_there_are(&self) -> usize {
+        let operator = self.view.object().and_then(|object| object.pointer("/spec/successPolicy/operator"));
+        let is_whole = self.view.is(Resource::is_job_set) && operator.is_none_or(|operator| operator == "All");
+        self.view.handle.expected_pods.filter(|_| is_whole).map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX))
     }
 
     /// The workload has failed, whatever its pods show.

@@ -31,20 +31,6 @@ fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
 }
 
 #[test]
-fn what_a_failed_or_drained_attempt_wrote_is_not_judged() {
-    let drained = "metadata: {deletionTimestamp: '@38', deletionGracePeriodSeconds: 30}";
-    let drained = format!("{{{drained}, {}}}", ended("Succeeded", 0));
-    for first in [ended("Failed", 1), drained.clone()] {
-        let scene = complete()
-            .pod("x-a", &first)
-            .gone()
-            .pod("x-b", &good().replace("status:", "metadata: {creationTimestamp: '@9'}\nstatus:"));
-        assert_eq!(scene.judged(), ["x-b"], "{first}");
-    }
-    assert_eq!(complete().pod("x-a", &drained).judged(), ["x-a"], "nothing has done its work");
-}
-
-#[test]
 fn the_pods_of_a_complete_job_are_waited_for_a_moment() {
     let scene = || {
         Scene::job("status: {succeeded: 2, completionTime: '@10', conditions: [{type: Complete, status: 'True', lastTransitionTime: '@10'}]}").pod("x-a", &good())
@@ -191,6 +177,52 @@ fn a_jobset_is_disrupted_by_what_was_told_before_its_end_and_not_by_its_own_clea
     assert!(scene(9).contains("disrupted: Deleted"), "{}", scene(9));
     // It was cleaned up, and what it wrote until then counts.
     assert_eq!(scene(8), "ended @3-@9: x-a@n1 Code(0)");
+}
+
+/// A `JobSet` of two pods that completed at @10, with this spec.
+fn jobset(spec: &str) -> Scene {
+    let status = "{conditions: [{type: Completed, status: 'True', lastTransitionTime: '@10'}]}";
+    Scene::of("JobSet")
+        .object(&format!("{{spec: {spec}, status: {status}}}"))
+        .rules("{succeeded: \"'Completed' in conditions\"}")
+        .expecting(2)
+        .pod("x-a", &good())
+        .at(60)
+}
+
+#[test]
+fn a_pod_of_a_jobset_that_nobody_saw_to_run_leaves_its_log_unread() {
+    const PENDING: &str = "status: {phase: Pending}";
+    const TOLD: &str = "{metadata: {deletionTimestamp: '@41', deletionGracePeriodSeconds: 30}, status: {phase: Pending}}";
+    let rows = [
+        ("it was not seen", jobset("{}"), true),
+        ("one is enough", jobset("{successPolicy: {operator: Any}}"), false),
+        ("it vanished before it was seen to start", jobset("{}").pod("x-b", PENDING).gone(), true),
+        ("it waited, and was cleaned up", jobset("{}").pod("x-b", TOLD).gone(), false),
+        ("it was seen", jobset("{}").pod("x-b", &good()), false),
+    ];
+    for (name, scene, is_unread) in rows {
+        assert_eq!(scene.says().contains("unread: JobSet x"), is_unread, "{name}: {}", scene.says());
+    }
+}
+
+#[test]
+fn a_worker_that_was_deleted_long_before_the_end_was_not_cleaned_up() {
+    let scene = |completed: u32| {
+        let status = format!("status: {{conditions: [{{type: Succeeded, status: 'True', lastTransitionTime: '@{completed}'}}]}}");
+        let ends = "[{name: master, selector: role=master}, {name: worker, ends: false}]";
+        let rules = format!("{{succeeded: \"'Succeeded' in conditions\", roles: {ends}}}");
+        let master = good().replace("status:", "metadata: {labels: {role: master}}\nstatus:");
+        Scene::of("PyTorchJob")
+            .object(&status)
+            .rules(&rules)
+            .at(99)
+            .pod("x-master", &master)
+            .pod("x-worker", &stopped(&good()))
+            .says()
+    };
+    assert_eq!(scene(38), "ended @3-@9: x-master@n1 Code(0)");
+    assert!(scene(39).contains("disrupted: Deleted"), "{}", scene(39));
 }
 
 #[test]
