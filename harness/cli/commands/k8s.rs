@@ -48,8 +48,7 @@ fn text(handles: &[Handle], args: &RoleArgs) -> String {
     let extent = if args.required_only { Extent::Required } else { Extent::Full };
     if extent == Extent::Full {
         text += "# `--required-only` leaves out what cases run without:\n\
-                 # - resourcequotas, workloads, jobs, and events where no container has a probe or a hook: Muster explains why \
-                 a case waits\n\
+                 # - resourcequotas, workloads, jobs, events (not where a container has a probe or a hook): why a case waits\n\
                  # - create pods, where a Job or the like creates them: Muster checks beforehand whether they would be admitted\n\
                  # - list: `muster sweep` finds what a killed session left\n";
     }

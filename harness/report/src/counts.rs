@@ -219,7 +219,7 @@ impl Counts {
             Skips::Accepted => None,
             Skips::NothingRan if self.not_run > 0 => None,
             Skips::NothingRan => {
-                let what = if self.ran() == 0 { "nothing ran" } else { "only what other cases need ran" };
+                let what = if self.ran() == 0 { "nothing ran" } else { "nothing but fixtures ran" };
                 Some(format!("{what}: {skipped} skipped, which proves nothing"))
             }
             Skips::Refused => Some(format!("{skipped} skipped, which --fail-on-skip does not accept")),

@@ -121,6 +121,11 @@ impl CaseName {
         format!("{}:{}+{}", self.system, self.partition, self.environ)
     }
 
+    /// Whether it is a fixture, which runs for others: its display ends in its scope, as in `build ~eidf`.
+    pub fn is_fixture(&self) -> bool {
+        self.display.rsplit(' ').next().is_some_and(|last| last.starts_with('~'))
+    }
+
     /// The display, and what is hidden in a history: `nbody %num_bodies=512000 %.repeat_no=1`.
     pub fn title(&self) -> Cow<'_, str> {
         if self.hidden.is_empty() {

@@ -67,9 +67,9 @@ pub(crate) fn the_role_of_a_custom_resource_with_helpers_is_enough_and_each_verb
     let helpers =
         [helper("ConfigMap", "data: {}"), helper("Secret", "stringData: {}"), helper("Service", "spec: { clusterIP: None }")];
     let gang = "apiVersion: rights.test/v1\nkind: Gang\nmetadata: { name: gang }\nspec: {}\n";
-    // Of the owners that may stand between, this operator makes Jobs alone.
+    // Of the owners that may stand between, this operator makes Jobs alone, and its pods have no probes.
     let others = ["pods", "deployments", "replicasets", "statefulsets"].map(|owner| ("get", owner));
-    let unseen = [&[("delete", "pods")], &others[..]].concat();
+    let unseen = [&[("delete", "pods"), ("list", "events")], &others[..]].concat();
     proved(&Scene { helpers: helpers.concat(), custom: Some(&GANG), unseen, ..Scene::of(gang.to_owned()) });
 }
 

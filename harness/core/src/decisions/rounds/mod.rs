@@ -303,8 +303,8 @@ pub fn end<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResu
         let counting = counting.iter().map(|result| (&result.outcome, result.quarantine.is_some()));
         counting.chain(dropped.outcomes().map(|(outcome, is_quarantined, _)| (outcome, is_quarantined)))
     };
-    // What others need (fixtures, for instance) and what has passed for them is no case that was asked for.
-    let asked = counting.iter().filter(|result| result.outputs.is_none());
+    // A fixture that has passed is no case that was asked for.
+    let asked = counting.iter().filter(|result| !result.name.is_fixture() || result.outcome != Outcome::Pass);
     let asked = asked.map(|result| (&result.outcome, result.quarantine.is_some()));
     let asked = asked.chain(dropped.outcomes().map(|(outcome, is_quarantined, _)| (outcome, is_quarantined)));
     let skips = pipeline::skips(asked, session.fail_on_skip);

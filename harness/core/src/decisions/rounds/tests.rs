@@ -317,9 +317,14 @@ fn the_exit_code_is_that_of_what_counts() {
         (Counting::Last, vec![result("a", 1, Outcome::Skip), result("b", 1, Outcome::Skip)], 3),
         (Counting::Last, vec![result("a", 1, Outcome::Skip), quarantined(result("b", 1, FAIL))], 0),
         (Counting::Last, vec![result("a", 1, Outcome::Skip), restored("b", Outcome::Pass)], 0),
-        // It ran for the one that was skipped.
-        (Counting::Last, vec![result("a", 1, Outcome::Skip), needed("b")], 3),
-        (Counting::Last, vec![result("a", 1, Outcome::Pass), needed("b"), result("c", 1, Outcome::Skip)], 0),
+        // A fixture ran for the one that was skipped.
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), result("b ~s", 1, Outcome::Pass)], 3),
+        (
+            Counting::Last,
+            vec![result("a %x=~s", 1, Outcome::Pass), result("b ~s", 1, Outcome::Pass), result("c", 1, Outcome::Skip)],
+            0,
+        ),
+        (Counting::Last, vec![result("a", 1, Outcome::Skip), result("b ~s", 1, FAIL)], 1),
         (Counting::Last, vec![result("a", 1, Outcome::Skip), restored("b", Outcome::Skip)], 3),
         (Counting::Every, vec![result("a", 1, Outcome::Skip), result("a", 2, Outcome::Skip)], 3),
     ];
@@ -329,10 +334,6 @@ fn the_exit_code_is_that_of_what_counts() {
     let strict = Session { fail_on_skip: true, ..session(Counting::Last) };
     let results = [result("a", 1, Outcome::Skip), result("b", 1, Outcome::Pass)];
     assert_eq!(end(&strict, &results, &Dropped::default()), (3, Skips::Refused));
-}
-
-fn needed(case: &str) -> CaseResult {
-    CaseResult { outputs: Some(Box::default()), ..result(case, 1, Outcome::Pass) }
 }
 
 fn restored(case: &str, outcome: Outcome) -> CaseResult {

@@ -7,7 +7,7 @@
 
 use crate::{
     job::{Handle, SeenPod, counted::Counts, sections},
-    kind::{JudgedPods, WorkloadRules},
+    kind::JudgedPods,
 };
 use k8s_openapi::{
     api::core::v1::{ContainerState, Pod},
@@ -35,8 +35,9 @@ pub(crate) fn are_of_last_life(pods: &[SeenPod], handle: &Handle) -> Vec<bool> {
     let by_label = |pod: &'_ Pod| Some((String::new(), pod.metadata.labels.as_ref()?.get(label?)?.clone()));
     let by_owner = |pod: &'_ Pod| controller(pod).map(|owner| (format!("{} {}", owner.kind, owner.name), owner.uid.clone()));
     let (earlier, ownerless) = (earlier_lives(pods, handle, by_label), earlier_lives(pods, handle, by_owner));
+    let are_all_judged = handle.rules.judged_pods == JudgedPods::All;
     let lives = earlier.into_iter().zip(ownerless).zip(later(pods, handle));
-    lives.map(|((earlier, ownerless), later)| !earlier && !ownerless && counts(later, &handle.rules)).collect()
+    lives.map(|((earlier, ownerless), later)| !earlier && !ownerless && (later == 0 || are_all_judged)).collect()
 }
 
 /// Whether a pod has started under a later life of what each pod belongs to. Lives that are numbers come in their order, others
@@ -68,11 +69,6 @@ pub(crate) fn controller(pod: &Pod) -> Option<&OwnerReference> {
 /// The same of the owners of any object.
 pub(crate) fn controller_of(owners: &[OwnerReference]) -> Option<&OwnerReference> {
     owners.iter().find(|owner| owner.controller == Some(true)).or_else(|| owners.first())
-}
-
-/// Whether a pod after which so many of its name have started is judged.
-fn counts(later: u32, rules: &WorkloadRules) -> bool {
-    later == 0 || rules.judged_pods == JudgedPods::All
 }
 
 /// The pods of a job that has ended, as far as they have started: what has not has no section.
@@ -173,12 +169,5 @@ mod tests {
         let owners = [owner("Other", false), owner("Job", true)];
         assert_eq!(controller_of(&owners).map(|owner| owner.kind.as_str()), Some("Job"));
         assert_eq!(controller_of(&[]), None);
-    }
-
-    #[test]
-    fn a_kind_may_want_each_of_them_judged() {
-        let all = WorkloadRules { judged_pods: JudgedPods::All, ..WorkloadRules::default() };
-        assert_eq!([counts(0, &all), counts(3, &all)], [true, true]);
-        assert_eq!([counts(0, &WorkloadRules::default()), counts(3, &WorkloadRules::default())], [true, false]);
     }
 }

@@ -6,7 +6,11 @@
 use super::{Closed, Section, StreamEnd, last::FirstLine};
 use crate::{client::ApiError, logs::container::Instance};
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, future::ready, stream};
+use futures_util::{
+    Stream, StreamExt,
+    future::{OptionFuture, ready},
+    stream,
+};
 use muster_text::time::Timestamp;
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant as Clock, sleep, timeout};
@@ -47,12 +51,13 @@ impl Section {
         let (shared, name) = (Arc::clone(&self.shared), self.origin.name.clone());
         let lag = shared.pace.lag;
         let mut pieces = pin!(pieces(shared.cluster.log(&name, &query)));
-        let (mut look, mut ended) = (pin!(self.look()), pin!(self.ended(instance)));
-        let mut is_looking = true;
+        let mut ended = pin!(self.ended(instance));
+        // On the heap, and only for its time: a stream is there for hours.
+        let mut look = Some(Box::pin(self.look()));
         let (mut is_over, mut leave_at) = (false, None);
         let (mut answered, mut since) = (None, Clock::now());
         while leave_at.is_none_or(|at| Clock::now() < at) {
-            is_looking &= !self.beginning.judged;
+            look = look.filter(|_| !self.beginning.judged);
             let quiet = if is_over { lag } else { self.quiet(answered.is_some(), silence) };
             let piece = tokio::select! {
                 biased;
@@ -63,9 +68,9 @@ impl Section {
                     leave_at = matches!(self.view().instance, Instance::Running(_)).then(|| Clock::now() + lag);
                     continue;
                 }
-                looked = &mut look, if is_looking => {
-                    is_looking = false;
-                    if let Some(FirstLine { date, written }) = looked {
+                looked = OptionFuture::from(look.as_mut()), if look.is_some() => {
+                    look = None;
+                    if let Some(FirstLine { date, written }) = looked.flatten() {
                         self.answered(date);
                         self.beginning.joined(date, written);
                     }

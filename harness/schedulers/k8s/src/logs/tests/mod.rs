@@ -320,11 +320,11 @@ async fn every_instance_of_a_container_is_read_the_one_before_the_last_by_previo
 }
 
 #[tokio::test]
-async fn a_start_whose_log_is_refused_until_the_next_has_begun_is_read_by_previous() {
+async fn a_start_whose_log_is_not_there_until_the_next_has_begun_is_read_by_previous() {
     let scene = Scene::new().await;
     let spec = json!({"restartPolicy": "OnFailure", "containers": [{"name": "main"}, {"name": "side"}]});
-    scene.api.fault(Fault::status("GET", "container=main", 503, "ServiceUnavailable", "no").times(8));
-    scene.create("x", "run; log one; wait 20ms; exit@main 1; wait 100ms; restart 1; log two; wait 100ms; exit 0", &spec);
+    scene.api.fault(Fault::text("container=main", "unable to retrieve container logs for containerd://3f2").times(9));
+    scene.create("x", "run; log one; wait 20ms; exit@main 1; wait 30ms; restart 1; log two; wait 1s; exit 0", &spec);
     let collected = scene.collect().await;
     assert_eq!([collected.text("x/main"), collected.text("x/main 2")], ["one\n", "two\n"]);
 }

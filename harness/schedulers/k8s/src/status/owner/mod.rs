@@ -26,7 +26,7 @@ use crate::{
     },
 };
 use muster_core::job::scheduler::{Disruption, Ending, JobStatus, SectionExit};
-use muster_text::time::Timestamp;
+use muster_text::{Value, time::Timestamp};
 use std::time::Duration;
 
 /// The status of a workload object, without its pods.
@@ -133,9 +133,12 @@ impl<'a> Pods<'a> {
 
     /// How many pods it has had at least, whatever was seen: a `JobSet` starts all that its manifest names, unless some are enough.
     fn all_there_are(&self) -> usize {
-        let operator = self.view.object().and_then(|object| object.pointer("/spec/successPolicy/operator"));
-        let is_whole = self.view.is(Resource::is_job_set) && operator.is_none_or(|operator| operator == "All");
-        self.view.handle.expected_pods.filter(|_| is_whole).map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX))
+        let Some(spec) = self.view.object().and_then(|object| object.get("spec")) else { return 0 };
+        let jobs = spec.get("replicatedJobs").and_then(Value::as_array).into_iter().flatten();
+        let are_some_enough = spec.pointer("/successPolicy/operator").is_some_and(|operator| operator != "All")
+            || jobs.into_iter().any(|job| job.pointer("/template/spec/successPolicy").is_some());
+        let needs_all = self.view.is(Resource::is_job_set) && !are_some_enough;
+        self.view.handle.expected_pods.filter(|_| needs_all).map_or(0, |expected| usize::try_from(expected).unwrap_or(usize::MAX))
     }
 
     /// The workload has failed, whatever its pods show.
@@ -320,7 +323,7 @@ impl<'a> Pods<'a> {
     fn no_pods(&self) -> Option<String> {
         let object = self.view.object()?;
         let spec = object.get("spec")?;
-        let manager = spec.get("managedBy").and_then(muster_text::Value::as_str);
+        let manager = spec.get("managedBy").and_then(Value::as_str);
         if let Some(manager) = manager.filter(|manager| *manager != job::CONTROLLER) {
             return Some(format!(
                 "{} is managed by {manager}, which runs its pods elsewhere: their logs are not available",

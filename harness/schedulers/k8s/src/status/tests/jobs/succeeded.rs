@@ -197,6 +197,7 @@ fn a_pod_of_a_jobset_that_nobody_saw_to_run_leaves_its_log_unread() {
     let rows = [
         ("it was not seen", jobset("{}"), true),
         ("one is enough", jobset("{successPolicy: {operator: Any}}"), false),
+        ("some pods of a Job are", jobset("{replicatedJobs: [{template: {spec: {successPolicy: {rules: []}}}}]}"), false),
         ("it vanished before it was seen to start", jobset("{}").pod("x-b", PENDING).gone(), true),
         ("it waited, and was cleaned up", jobset("{}").pod("x-b", TOLD).gone(), false),
         ("it was seen", jobset("{}").pod("x-b", &good()), false),
