@@ -137,7 +137,7 @@ impl Section {
         if !self.reader.may_have_skipped {
             return false;
         }
-        let found = self.shared.first_line(&self.origin.name, &self.identity.container, previous).await;
+        let found = self.shared.first_line(&self.origin.name, &self.identity.container, previous, ()).await;
         let written = found.and_then(|line| line.written);
         written.is_none_or(|written| self.reader.first().is_some_and(|first| written > first))
     }
@@ -173,11 +173,14 @@ pub(super) struct FirstLine {
 }
 
 impl Shared {
-    /// `None`: the server does not say.
-    pub(super) async fn first_line(&self, pod: &str, container: &str, previous: bool) -> Option<FirstLine> {
+    /// `None`: the server does not say. `turn`: of the caller, given back before the first pause.
+    pub(super) async fn first_line<T>(&self, pod: &str, container: &str, previous: bool, turn: T) -> Option<FirstLine> {
         let mut pause = self.pace.pause;
+        let mut turn = Some(turn);
         for _ in 0..INCOMPLETE_READS {
-            match self.beginning(pod, container, previous).await {
+            let beginning = self.beginning(pod, container, previous).await;
+            turn.take();
+            match beginning {
                 Ok(Some((date, file))) if file.is_empty() => return Some(FirstLine { date, written: None }),
                 Ok(Some((date, file))) if time_of(&file).is_some() => return Some(FirstLine { date, written: time_of(&file) }),
                 Ok(_) => {}

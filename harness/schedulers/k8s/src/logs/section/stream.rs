@@ -119,8 +119,8 @@ impl Section {
         let wait = if age < LATE { SILENT.saturating_sub(age).max(FIRST_BYTES) } else { Duration::ZERO };
         async move {
             sleep(wait).await;
-            let _turn = shared.cluster.budget().read().await;
-            shared.first_line(&name, &container, false).await
+            let turn = shared.cluster.budget().read().await;
+            shared.first_line(&name, &container, false, turn).await
         }
     }
 }
