@@ -20,6 +20,9 @@ pub struct Scope {
     effort: Option<Arc<Effort>>,
 }
 
+/// The names under which an expression sees what other cases left. The texts in `NAME.CASE.outputs` are from their logs: captured.
+pub(crate) const OF_OTHERS: [&str; 2] = ["fixtures", "deps"];
+
 enum Entry {
     Json {
         value: Value,
@@ -129,7 +132,10 @@ impl Scope {
     /// The value in the expression language's terms, converted when first asked for.
     pub(crate) fn val(&self, name: &str) -> Option<&dyn Val> {
         match self.entry(name)? {
-            Entry::Json { value, val } => Some(val.get_or_init(|| value::to_val(value)).as_ref()),
+            Entry::Json { value, val } => {
+                let made = if OF_OTHERS.contains(&name) { value::of_others } else { value::to_val };
+                Some(val.get_or_init(|| made(value)).as_ref())
+            }
             Entry::Figures(val) => Some(val.as_ref()),
             Entry::Missing(_) => None,
         }

@@ -124,6 +124,26 @@ pub(crate) fn to_val(value: &Value) -> Box<dyn Val> {
     }
 }
 
+/// What other cases left, by name, one or a list of a name: the texts of their `outputs` are captured.
+pub(crate) fn of_others(value: &Value) -> Box<dyn Val> {
+    fn output(value: &Value) -> Box<dyn Val> {
+        value.as_str().map_or_else(|| to_val(value), |text| Box::new(Captured::new(text.as_bytes())))
+    }
+    fn case(value: &Value) -> Box<dyn Val> {
+        match value {
+            Value::Array(cases) => Box::new(CelList::from(cases.iter().map(case).collect::<Vec<_>>())),
+            facts => {
+                each(facts, |name, fact| if name == "outputs" { each(fact, |_, value| output(value)) } else { to_val(fact) })
+            }
+        }
+    }
+    fn each(value: &Value, made: impl Fn(&str, &Value) -> Box<dyn Val>) -> Box<dyn Val> {
+        let Some(entries) = value.as_object() else { return to_val(value) };
+        Box::new(map_val(entries.iter().map(|(name, value)| (name.clone(), made(name, value)))))
+    }
+    each(value, |_, cases| case(cases))
+}
+
 /// The text, if the value is one, whether it was captured or not.
 pub(crate) fn text_of<'b>(value: &'b (dyn Val + '_)) -> Option<&'b str> {
     value.downcast_ref::<Captured>().map(Captured::text).or_else(|| value.downcast_ref::<CelString>().map(CelString::inner))

@@ -13,9 +13,8 @@ use crate::{
     api::clock,
     job::{Handle, SeenPod, replaced_pods, sections, told::Told},
     kind::Role,
+    status::first_start,
 };
-use k8s_openapi::api::core::v1::{ContainerState, Pod};
-use muster_text::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pod is to the end of its workload.
@@ -124,9 +123,10 @@ impl<'a> Choice<'a> {
         }
         let owner = self.owner(at);
         let created = |at: usize| self.pods[at].pod.metadata.creation_timestamp.as_ref().map(|time| clock::of(time.0));
+        let statuses = |at: usize| self.pods[at].pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
         let comes_after = |other: usize| match self.pods[at].told {
             Some(Told::At(told)) => created(other) >= Some(told),
-            _ => created(other) > created(at).max(first_start(&self.pods[at].pod)),
+            _ => created(other) > created(at).max(first_start(statuses(at))),
         };
         let successors = (0..self.pods.len()).filter(|other| self.counts[*other] == Counts::Fully && self.owner(*other) == owner);
         let successors = successors.filter(|other| comes_after(*other)).count();
@@ -141,17 +141,6 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// When the first of its containers started, as far as its status tells.
-fn first_start(pod: &Pod) -> Option<Timestamp> {
-    let statuses = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
-    let states = statuses.flat_map(|status| [&status.last_state, &status.state]).flatten();
-    let started = |state: &ContainerState| {
-        let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
-        running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).and_then(clock::known)
-    };
-    states.filter_map(started).min()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,7 +150,7 @@ mod tests {
     };
     use std::sync::Arc;
 
-    /// `NAME SECOND END [INDEX] [owner=UID] [job=NAME] [told=SECOND] [start=SECOND] [key=label]`
+    /// `NAME SECOND END [INDEX] [owner=UID] [job=NAME] [told=SECOND|perhaps] [start=SECOND] [key=label]`
     fn row(text: &str) -> (SeenPod, PodEnd) {
         let mut words = text.split(' ');
         let mut word = || words.next().unwrap_or_default();
@@ -181,6 +170,7 @@ mod tests {
             match word.split_once('=') {
                 Some(("owner", uid)) => owner = (uid, "x"),
                 Some(("job", name)) => owner = (name, name),
+                Some(("told", "perhaps")) => told = Some(Told::Perhaps),
                 Some(("told", second)) => told = Some(Told::At(clock::of(time(second).parse().unwrap()))),
                 Some(("start", second)) => start = format!("startedAt: '{}'", time(second)),
                 Some((key, value)) => labels.push(format!("{key}: '{value}'")),
@@ -217,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_success_counts_the_pods_that_succeeded() {
-        let rows: [(&[&str], End, &str); 27] = [
+        let rows: [(&[&str], End, &str); 29] = [
             (&["a 1 good", "b 1 good"], TWO, "FF"),
             (&["a 1 bad", "b 2 good"], ONE, "-F"),
             (&["a 1 good", "b 1 open"], ONE, "F-"),
@@ -241,6 +231,8 @@ mod tests {
             // Pods that were created one after the other.
             (&["a 1 told told=5", "b 2 good"], ANY, "FF"),
             (&["a 1 told told=5", "b 2 good", "c 5 good"], ANY, "-FF"),
+            (&["a 1 told told=perhaps start=3", "b 2 good"], ANY, "FF"),
+            (&["a 1 told told=perhaps start=3", "b 4 good"], ANY, "-F"),
             (&["a 1 gone start=3", "b 2 good"], ANY, "FF"),
             (&["a 1 gone start=3", "b 4 good"], ANY, "-F"),
             (&["a 1 open start=3", "b 2 good"], ANY, "LF"),

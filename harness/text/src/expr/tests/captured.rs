@@ -13,6 +13,8 @@ fn scope() -> Scope {
     scope.set("one", json!("one"));
     scope.set("seeds", json!([9_007_199_254_740_992_u64, 1]));
     scope.set("cores", json!(4));
+    let left = |rate: &str| json!({ "rate": "4", "label": "x", "outputs": { "rate": rate, "state": "N/A" } });
+    scope.set("fixtures", json!({ "outputs": left("1000"), "both": [left("9"), left("10")] }));
     scope
 }
 
@@ -63,6 +65,20 @@ fn a_captured_text_meets_a_number_as_a_number() {
         ("`!=` does not take text and a boolean", "<num> != true"),
         ("`&&` does not take text and a boolean", "<bool> && true"),
         ("`<` does not take text and null", "<num> < null"),
+    ]);
+}
+
+#[test]
+fn what_another_case_read_from_its_log_is_captured() {
+    hold(&[
+        ("true", "fixtures.outputs.outputs.rate == 1000 ;; <num> < fixtures.outputs.outputs.rate ;; fixtures.outputs.outputs['rate'] > 999
+            fixtures.both.all(case, case.outputs.rate > 8) ;; fixtures.both[0].outputs.rate < fixtures.both[1].outputs.rate
+            max(fixtures.both.map(case, double(case.outputs.rate))) == 10 ;; 1000 in fixtures.outputs.outputs.map(name, fixtures.outputs.outputs[name])
+            fixtures.outputs.outputs.rate == '1000' ;; fixtures.outputs.outputs.rate.size() == 4"),
+        // A parameter of the case is none.
+        ("false", "fixtures.outputs.outputs.rate == '1e3' ;; fixtures.outputs.rate == 4 ;; <num> >= fixtures.outputs.outputs.rate"),
+        ("`!=` needs a number, \"N/A\" is not one | text in quotes is compared as it is", "fixtures.outputs.outputs.state != 0"),
+        ("\"1000\"", "fixtures.outputs.outputs.rate ;; '' + fixtures.outputs.outputs.rate ;; string(fixtures.outputs.outputs.rate)"),
     ]);
 }
 

@@ -3,11 +3,12 @@
 use super::{parts, wrap};
 use crate::expr::{
     functions::{CHOSEN, Function, GLOBALS, NUMBER, OPTIONAL, TEXT, native, sign},
+    scope::OF_OTHERS,
     value::Number,
 };
 use cel::{
     IdedExpr,
-    common::ast::{CallExpr, EntryExpr, Expr as Kind, LiteralValue, operators},
+    common::ast::{CallExpr, EntryExpr, Expr as Kind, LiteralValue, SelectExpr, operators},
 };
 
 /// Variables of comprehensions, and whether they may hold captured text. The last one of a name counts.
@@ -16,8 +17,11 @@ type Bound = Vec<(String, bool)>;
 /// Rewrites what may meet captured text. Returns whether the value itself may be captured or hold what is.
 pub(crate) fn meet(expr: &mut IdedExpr, bound: &mut Bound) -> bool {
     match &mut expr.expr {
-        Kind::Ident(name) => bound.iter().rev().find(|(known, _)| known == name).is_some_and(|(_, captured)| *captured),
-        Kind::Select(select) => meet(&mut select.operand, bound),
+        Kind::Ident(name) => {
+            let bound = bound.iter().rev().find(|(known, _)| known == name).map(|(_, captured)| *captured);
+            bound.unwrap_or_else(|| OF_OTHERS.contains(&name.as_str()))
+        }
+        Kind::Select(select) => meet(&mut select.operand, bound) && !is_parameter_of_other(select, bound),
         Kind::List(list) => any(list.elements.iter_mut().map(|element| meet(element, bound))),
         Kind::Map(map) => any(map.entries.iter_mut().map(|entry| match &mut entry.expr {
             EntryExpr::MapEntry(entry) => {
@@ -48,6 +52,14 @@ pub(crate) fn meet(expr: &mut IdedExpr, bound: &mut Bound) -> bool {
         }
         Kind::Literal(_) | Kind::Struct(_) | Kind::Unspecified => false,
     }
+}
+
+/// Whether this is `fixtures.NAME.FIELD` with another field than `outputs`.
+fn is_parameter_of_other(select: &SelectExpr, bound: &Bound) -> bool {
+    let Kind::Select(case) = &select.operand.expr else { return false };
+    let Kind::Ident(name) = &case.operand.expr else { return false };
+    let is_of_other = OF_OTHERS.contains(&name.as_str()) && bound.iter().all(|(known, _)| known != name);
+    is_of_other && select.field != "outputs"
 }
 
 fn any(values: impl IntoIterator<Item = bool>) -> bool {
