@@ -3,7 +3,10 @@
 //! The times of pods are by the cluster's clock. Compared with a clock that is ten minutes ahead, a new pod would have run for
 //! ten minutes, and every grace period would be over. Each answer carries the server's date, in whole seconds.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::{
+    api::core::v1::{ContainerState, ContainerStatus},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
 use muster_text::time::Timestamp;
 use std::sync::{
     Arc,
@@ -34,6 +37,17 @@ pub(crate) fn of(time: jiff::Timestamp) -> Timestamp {
 /// A time of a status; `None` also for the year 1970, with which the kubelet says that it does not know.
 pub(crate) fn known(time: &Time) -> Option<Timestamp> {
     Some(of(time.0)).filter(|time| time.0 > 0)
+}
+
+/// When the first of these containers started, as far as their statuses tell.
+pub(crate) fn first_start<'a>(statuses: impl IntoIterator<Item = &'a ContainerStatus>) -> Option<Timestamp> {
+    let states = statuses.into_iter().flat_map(|status| [&status.last_state, &status.state]).flatten();
+    let started = |state: &ContainerState| {
+        let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
+        // A container that could not be started has a start time in 1970.
+        running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).and_then(known)
+    };
+    states.filter_map(started).min()
 }
 
 /// A time as the API writes it; `None`: it is none.

@@ -13,7 +13,6 @@ use crate::{
     api::clock,
     job::{Handle, SeenPod, replaced_pods, sections, told::Told},
     kind::Role,
-    status::first_start,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,7 +125,7 @@ impl<'a> Choice<'a> {
         let statuses = |at: usize| self.pods[at].pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
         let comes_after = |other: usize| match self.pods[at].told {
             Some(Told::At(told)) => created(other) >= Some(told),
-            _ => created(other) > created(at).max(first_start(statuses(at))),
+            _ => created(other) > created(at).max(clock::first_start(statuses(at))),
         };
         let successors = (0..self.pods.len()).filter(|other| self.counts[*other] == Counts::Fully && self.owner(*other) == owner);
         let successors = successors.filter(|other| comes_after(*other)).count();

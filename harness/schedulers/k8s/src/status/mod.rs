@@ -24,7 +24,7 @@ pub(crate) use kueue::queue;
 pub(crate) use owner::job::CONTROLLER;
 pub(crate) use pod::{
     disruption::node_is_silent,
-    ends::{first_start, has_run, last_start},
+    ends::{has_run, last_start},
     placement::is_hopeless,
     waiting::lacks_image,
 };

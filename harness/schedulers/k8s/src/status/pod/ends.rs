@@ -63,7 +63,7 @@ impl PodView<'_> {
     }
 
     pub(in crate::status) fn started(&self) -> Option<Timestamp> {
-        first_start(self.primaries())
+        clock::first_start(self.primaries())
     }
 
     pub(in crate::status) fn ended(&self) -> Option<Timestamp> {
@@ -101,17 +101,6 @@ impl PodView<'_> {
             deciding.chain(self.failed_inits().map(|(_, end)| end)).filter_map(|end| clock::known(end.finished_at.as_ref()?));
         ends.max()
     }
-}
-
-/// When the first of these containers started, as far as their statuses tell.
-pub(crate) fn first_start<'a>(statuses: impl IntoIterator<Item = &'a ContainerStatus>) -> Option<Timestamp> {
-    let states = statuses.into_iter().flat_map(|status| [&status.last_state, &status.state]).flatten();
-    let started = |state: &ContainerState| {
-        let running = state.running.as_ref().and_then(|running| running.started_at.as_ref());
-        // A container that could not be started has a start time in 1970.
-        running.or_else(|| state.terminated.as_ref()?.started_at.as_ref()).and_then(clock::known)
-    };
-    states.filter_map(started).min()
 }
 
 fn restarted(status: &ContainerStatus) -> usize {
