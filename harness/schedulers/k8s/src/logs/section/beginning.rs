@@ -6,6 +6,9 @@
 //! A node serves the newest file of a log only, and may begin a new one every few seconds: a log whose first line comes late may have had
 //! lines before it, and an empty one too. Times of containers and lines are by the clock of the node, those of answers by the server's
 //! `Date`. Where the two contradict each other, answers prove nothing.
+//!
+//! All of that says that a node had no time to begin another file, not that none was full: a program that prints megabytes a second fills
+//! one within the first second. So what comes after the first line is compared with what may have come before it, in as much time.
 
 use crate::{api::clock, logs::container::Life};
 use muster_text::time::Timestamp;
@@ -16,6 +19,11 @@ use tokio::time::Instant as Clock;
 const FILE_LIVES: i64 = 3;
 /// A first line that comes sooner is the first of its log, in seconds.
 const EARLY: i64 = 2;
+/// A program that is not kept waiting has written its first line by then. Its start is cut to a whole second.
+const PROMPT: Duration = Duration::from_millis(1_200);
+/// The least that a node keeps in one file: by default 10 MiB, and where a first line was late, no site has less than this.
+const FILE: u64 = super::ROTATION_IS_NEAR;
+const LEAST_FILE: u64 = 1 << 20;
 /// The clocks of node and server may differ by this, in seconds.
 const SKEW: i64 = 1;
 
@@ -40,6 +48,8 @@ pub(in crate::logs) struct Beginning {
     dated: Option<(Timestamp, Clock)>,
     /// It was said whether it is proven, by this process or by one before.
     pub judged: bool,
+    /// For how long there may have been lines before the first one, while it is not known how fast they come.
+    unseen: Option<Duration>,
 }
 
 impl Beginning {
@@ -109,6 +119,24 @@ impl Beginning {
     fn node_is_ahead(&self) -> bool {
         let newest = self.first.or(self.life.ended);
         newest.zip(self.answered).is_some_and(|(newest, answered)| newest.seconds() > answered.seconds() + SKEW)
+    }
+
+    /// It is proven but for how fast its lines come. A stream that was open while the log was empty has missed none.
+    pub(super) fn holds(&mut self) {
+        let since = self.empty.or(self.life.started);
+        self.unseen = self.first.zip(since).map(|(first, since)| first.since(since)).filter(|_| !self.joined);
+    }
+
+    /// The log has so many bytes, the last of this time. Whether in the time before its first line it may have filled a file of the node,
+    /// at the pace of the same time after it.
+    pub(super) fn may_have_filled_a_file(&mut self, bytes: u64, last: Option<Timestamp>) -> bool {
+        let (Some(unseen), Some(first)) = (self.unseen, self.first) else { return false };
+        let is_later = last.is_some_and(|last| last.since(first) > unseen);
+        let filled = !is_later && bytes >= if unseen < PROMPT { FILE } else { LEAST_FILE };
+        if filled || is_later {
+            self.unseen = None;
+        }
+        filled
     }
 
     /// Why it is not proven.
@@ -225,6 +253,32 @@ mod tests {
             let beginning = Beginning { scheduled: scheduled.map(at), answered: Some(at(600)), ..started() };
             assert_eq!(beginning.is_proven(), proven, "{scheduled:?}");
         }
+    }
+
+    #[test]
+    fn a_log_that_fills_a_file_in_the_time_before_its_first_line_is_not_proven() {
+        // first line, then KiB at a tenth of a second; whether a file may have been full before
+        let rows: [(i64, &[(u64, i64)], bool); 7] = [
+            (15, &[(100, 16), (1_024, 30)], true),
+            (15, &[(1_023, 30), (9_000, 31)], false),
+            // Prompt: by default a file has ten times as much.
+            (11, &[(5_000, 15), (9_000, 22)], false),
+            (11, &[(5_000, 15), (9_216, 22)], true),
+            (5, &[(9_216, 10)], true),
+            (5, &[(9_216, 11)], false),
+            (19, &[(10, 900), (99_000, 901)], false),
+        ];
+        for (first, pieces, expected) in rows {
+            let mut beginning = Beginning { first: Some(at(first)), ..started() };
+            beginning.holds();
+            let filled: Vec<bool> =
+                pieces.iter().map(|(kib, time)| beginning.may_have_filled_a_file(kib << 10, Some(at(*time)))).collect();
+            assert_eq!(filled.contains(&true), expected, "{first} {pieces:?}");
+            assert!(!expected || !beginning.may_have_filled_a_file(u64::MAX, Some(at(first))), "it is said once");
+        }
+        let mut open = Beginning { joined: true, first: Some(at(600)), ..started() };
+        open.holds();
+        assert!(!open.may_have_filled_a_file(u64::MAX, None), "nothing came before");
     }
 
     #[test]

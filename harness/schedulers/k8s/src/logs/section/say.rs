@@ -41,6 +41,9 @@ impl Section {
             return self.repeats().await;
         }
         self.judge_beginning().await?;
+        if self.beginning.may_have_filled_a_file(self.reader.received, last) {
+            self.rotated(self.beginning.why()).await?;
+        }
         self.spoke = Clock::now();
         let mut at = self.reader.bytes() - bytes.len() as u64;
         // The first line gets a chunk of its own for its time: a chunk carries only the time of its last line.
@@ -64,7 +67,12 @@ impl Section {
         self.look_at_life();
         self.beginning.judged = true;
         self.beginning.first = self.reader.first();
-        if self.beginning.is_proven() { Ok(()) } else { self.rotated(self.beginning.why()).await }
+        if self.beginning.is_proven() {
+            self.beginning.holds();
+            Ok(())
+        } else {
+            self.rotated(self.beginning.why()).await
+        }
     }
 
     /// What comes is known, or no whole line yet.
