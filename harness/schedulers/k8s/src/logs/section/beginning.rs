@@ -23,7 +23,7 @@ const EARLY: i64 = 2;
 const PROMPT: Duration = Duration::from_millis(1_200);
 /// The least that a node keeps in one file: by default 10 MiB, and where a first line was late, no site has less than this.
 const FILE: u64 = super::ROTATION_IS_NEAR;
-const LEAST_FILE: u64 = 1 << 20;
+const LEAST_FILE: u64 = 2 << 20;
 /// The clocks of node and server may differ by this, in seconds.
 const SKEW: i64 = 1;
 
@@ -259,8 +259,8 @@ mod tests {
     fn a_log_that_fills_a_file_in_the_time_before_its_first_line_is_not_proven() {
         // first line, then KiB at a tenth of a second; whether a file may have been full before
         let rows: [(i64, &[(u64, i64)], bool); 7] = [
-            (15, &[(100, 16), (1_024, 30)], true),
-            (15, &[(1_023, 30), (9_000, 31)], false),
+            (15, &[(100, 16), (2_048, 30)], true),
+            (15, &[(2_047, 30), (9_000, 31)], false),
             // Prompt: by default a file has ten times as much.
             (11, &[(5_000, 15), (9_000, 22)], false),
             (11, &[(5_000, 15), (9_216, 22)], true),
