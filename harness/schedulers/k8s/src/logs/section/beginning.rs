@@ -258,7 +258,8 @@ mod tests {
     #[test]
     fn a_log_that_fills_a_file_in_the_time_before_its_first_line_is_not_proven() {
         // first line, then KiB at a tenth of a second; whether a file may have been full before
-        let rows: [(i64, &[(u64, i64)], bool); 7] = [
+        type Row<'a> = (i64, &'a [(u64, i64)], bool);
+        let rows: [Row<'_>; 7] = [
             (15, &[(100, 16), (2_048, 30)], true),
             (15, &[(2_047, 30), (9_000, 31)], false),
             // Prompt: by default a file has ten times as much.
