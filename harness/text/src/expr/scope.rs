@@ -133,8 +133,8 @@ impl Scope {
     pub(crate) fn val(&self, name: &str) -> Option<&dyn Val> {
         match self.entry(name)? {
             Entry::Json { value, val } => {
-                let made = if OF_OTHERS.contains(&name) { value::of_others } else { value::to_val };
-                Some(val.get_or_init(|| made(value)).as_ref())
+                let made = || if OF_OTHERS.contains(&name) { value::of_others(value) } else { value::to_val(value) };
+                Some(val.get_or_init(made).as_ref())
             }
             Entry::Figures(val) => Some(val.as_ref()),
             Entry::Missing(_) => None,

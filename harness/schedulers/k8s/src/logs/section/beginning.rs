@@ -21,7 +21,7 @@ const FILE_LIVES: i64 = 3;
 const EARLY: i64 = 2;
 /// A program that is not kept waiting has written its first line by then. Its start is cut to a whole second.
 const PROMPT: Duration = Duration::from_millis(1_200);
-/// The least that a node keeps in one file: by default 10 MiB, and where a first line was late, no site has less than this.
+/// So much nearly fills a file of a node by default. Nodes may have smaller files: a late first line is suspect from less on.
 const FILE: u64 = super::ROTATION_IS_NEAR;
 const LEAST_FILE: u64 = 2 << 20;
 /// The clocks of node and server may differ by this, in seconds.
@@ -48,7 +48,8 @@ pub(in crate::logs) struct Beginning {
     dated: Option<(Timestamp, Clock)>,
     /// It was said whether it is proven, by this process or by one before.
     pub judged: bool,
-    /// For how long there may have been lines before the first one, while it is not known how fast they come.
+    /// For how long there may have been lines before the first one, while it is not known how fast they come. Who takes the log over
+    /// does not know it any more.
     unseen: Option<Duration>,
 }
 
