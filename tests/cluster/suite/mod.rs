@@ -122,7 +122,7 @@ pub(crate) const TESTS: &[Test] = tests![
     No outages::a_binding_that_is_absent_for_seconds_loses_no_case,
     Yes outages::five_restarts_of_the_api_server_under_load_lose_no_case,
     Yes outages::a_lost_node_disrupts_its_cases_and_is_named,
-    No outages::a_log_that_was_rotated_is_whole_or_says_that_it_is_not,
+    No outages::a_log_that_was_rotated_has_no_file_less_or_says_so,
     No outages::a_long_log_that_is_printed_slowly_passes_whole,
     No outages::four_long_logs_that_end_together_are_read_to_their_ends,
 ];

@@ -65,13 +65,15 @@ pub(crate) fn a_lost_node_disrupts_its_cases_and_is_named() {
     thread::sleep(Duration::from_secs(3));
 }
 
-pub(crate) fn a_log_that_was_rotated_is_whole_or_says_that_it_is_not() {
+/// Its first line is early, so its beginning is proven. At each rotation the kubelet may lose what is written while it turns to the new
+/// file, which nobody sees: not as much as a file, which has 20,000 lines.
+pub(crate) fn a_log_that_was_rotated_has_no_file_less_or_says_so() {
     let sandbox = Sandbox::new();
-    let line = "i=0; while [ $i -lt 40000 ]; do echo \"line $i of a log that is longer than a file of the node may be\"; i=$((i+1)); done; sleep 4; echo hello";
+    let line = "echo begins; sleep 3; i=0; while [ $i -lt 40000 ]; do echo \"line $i of a log that is longer than a file of the node may be\"; i=$((i+1)); done; sleep 4; echo hello";
     let ended = sandbox.check(&check(&pod(line), "sanity: [{ found: hello }]"));
     let lines = sandbox.stdout(&ended).lines().filter(|line| line.starts_with("line ")).count();
     match ended.outcome().as_str() {
-        "pass" => assert_eq!(lines, 40_000, "a pass although lines are missing"),
+        "pass" => assert!(lines > 36_000, "a pass although a file is missing: {lines} lines"),
         "invalid logs" => assert!(ended.cause().contains("rotated"), "{}", ended.cause()),
         other => panic!("{other}: {}", ended.cause()),
     }

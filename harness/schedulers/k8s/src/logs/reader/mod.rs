@@ -177,6 +177,14 @@ impl Reader {
         matches!(&self.line, Line::Held(held) if held.is_empty())
     }
 
+    /// Where the log ends as far as it came: an unfinished line counts.
+    pub(in crate::logs) fn read_to(&self) -> u64 {
+        match &self.line {
+            Line::Held(held) => self.known.bytes + held.len() as u64,
+            Line::Long(_) | Line::Text => self.known.bytes,
+        }
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn bytes(&self) -> u64 {
         self.known.bytes

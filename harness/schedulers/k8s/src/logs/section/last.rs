@@ -5,11 +5,17 @@
 //! begin with lines that are known (`known`), unless a stream had ended when the container had. A log without that proof is asked for its
 //! first line once more: the one that came first proves that there was no rotation. Not noticed: lines that the runtime
 //! still writes into a file while it opens the next.
+//!
+//! An answer that the API server breaks off looks whole: it ends the reply as usual when the kubelet's breaks. So the end is where two
+//! answers end one after the other, a stream's among them.
 
 use super::{Closed, Eof, Now, Section, Shared, never};
 use crate::{
     client::{ApiError, LogQuery, jittered},
-    logs::{container::Node, reader::time_of},
+    logs::{
+        container::{Instance, Node},
+        reader::time_of,
+    },
 };
 use futures_util::StreamExt;
 use muster_text::time::Timestamp;
@@ -64,11 +70,12 @@ impl Section {
         let pace = self.shared.pace.clone();
         let mut pause = pace.pause;
         let mut tries = Tries::default();
+        let mut ended_at = at_eof.as_ref().map(|eof| eof.reader.read_to());
         if now == Now::Lost {
             return self.lost_instances().await;
         }
         let why = loop {
-            let (mut at_least, received) = (Duration::ZERO, self.reader.received);
+            let (mut at_least, mut at_once, received) = (Duration::ZERO, false, self.reader.received);
             let view = self.view();
             // It may have been started again meanwhile: then this is another start's log, or nobody has it any more.
             let previous = match self.now(self.instance) {
@@ -91,7 +98,12 @@ impl Section {
                     let notes = self.reader.clone().notes_at_the_end();
                     let is_enough = whole && tries.answered + 1 >= INCOMPLETE_READS;
                     let end = at_eof.take_if(|eof| is_enough && self.is_end(eof, date));
-                    if end.is_some() || notes.is_empty() && (is_enough || whole && self.reader.caught_up()) {
+                    let grows = !previous && matches!(view.instance, Instance::Running(_));
+                    let is_settled = grows || whole && ended_at.replace(self.reader.read_to()) == Some(self.reader.read_to());
+                    let is_read = whole && is_settled && notes.is_empty();
+                    // The first end is only to be seen once more.
+                    at_once = whole && !is_settled && notes.is_empty() && tries.answered == 0;
+                    if end.is_some() || is_read && (is_enough || self.reader.caught_up()) {
                         if let Some(eof) = end {
                             self.reader = eof.reader;
                         }
@@ -110,8 +122,10 @@ impl Section {
             if !tries.again(was_answered, Clock::now(), pace.outage) {
                 break why;
             }
-            sleep(jittered(pause).max(at_least)).await;
-            pause = (pause * 2).min(pace.longest_pause);
+            if !at_once {
+                sleep(jittered(pause).max(at_least)).await;
+                pause = (pause * 2).min(pace.longest_pause);
+            }
         };
         self.gap(format!("the end of the log could not be read: {why}")).await
     }

@@ -230,12 +230,28 @@ async fn a_log_that_is_followed_takes_two_requests() {
 }
 
 #[tokio::test]
-async fn a_log_that_has_ended_takes_one_request() {
+async fn a_log_that_has_ended_takes_two_requests() {
     let scene = Scene::new().await;
     scene.pod("run; lines 3; exit 1");
     sleep(Duration::from_millis(100)).await;
     assert_eq!(scene.collect().await.text("x"), lines(3));
-    assert_eq!(scene.log_requests(), 1);
+    assert_eq!(scene.log_requests(), 2);
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_too_early_as_a_whole_one_does_is_not_the_end_of_the_log() {
+    let rows = [("in no line", 0), ("in a line", 333), ("between two lines", 78)];
+    for (what, bytes) in rows {
+        for more in [&[][..], &[Fault::end("/log", 1_000)]] {
+            let scene = Scene::new().await;
+            scene.api.fault(Fault::end("/log", bytes));
+            more.iter().for_each(|fault| scene.api.fault(fault.clone()));
+            scene.pod("run; lines 300; exit 0");
+            sleep(Duration::from_millis(100)).await;
+            let collected = scene.collect().await;
+            assert_eq!((collected.text("x"), collected.gaps.clone()), (lines(300).as_str(), vec![]), "{what}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -458,7 +474,7 @@ async fn an_outage_at_the_end_of_a_log_is_waited_for() {
         assert_eq!(collected.gaps.len(), gaps, "{:?}", collected.gaps);
         assert!(collected.alive > 0);
         if gaps == 0 {
-            assert_eq!((collected.text("x"), scene.log_requests()), (lines(5).as_str(), 31));
+            assert_eq!((collected.text("x"), scene.log_requests()), (lines(5).as_str(), 32));
         }
     }
 }
