@@ -245,7 +245,9 @@ async fn an_answer_that_ends_too_early_as_a_whole_one_does_is_not_the_end_of_the
         for more in [&[][..], &[Fault::end("/log", 1_000)]] {
             let scene = Scene::new().await;
             scene.api.fault(Fault::end("/log", bytes));
-            more.iter().for_each(|fault| scene.api.fault(fault.clone()));
+            for fault in more {
+                scene.api.fault(fault.clone());
+            }
             scene.pod("run; lines 300; exit 0");
             sleep(Duration::from_millis(100)).await;
             let collected = scene.collect().await;
