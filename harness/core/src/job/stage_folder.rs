@@ -9,6 +9,8 @@ pub const LOG_FILE: &str = "rfm_job.out";
 pub const EXIT_FILE: &str = "rfm_job.exit";
 /// The line of sh that writes it, unless a scheduler has one of its own.
 pub const KEEP_STATUS: &str = "echo \"$rfm_status\" > rfm_job.exit\n";
+/// The line of sh after which a scheduler may put commands of its own: the process that runs the check's part passes over them.
+pub const OUTER: &str = "if [ \"$1\" != rfm_part ]; then\n";
 /// The name of the file beside the script that says why its program did not start. It does not exist if the program started.
 pub const FAULT_FILE: &str = "rfm_job.fault";
 /// The exit status in that case.

@@ -65,10 +65,10 @@ pub(crate) fn the_status_of_an_earlier_step_is_not_that_of_the_program() {
     place.run(&[]).expect_case(1, "fail{workload}", &["exit status 139 on n"]);
 }
 
-/// Of the program, and of the script itself, which then leaves no exit file.
+/// Of the program, and of the process around the check's part of the script, which then leaves no exit file.
 pub(crate) fn a_signal_that_ends_a_job_is_named() {
     let check = "executable: kill\nexecutable_opts: ['${{ kill }}', '; sleep 20']\n\
-                 parameters: { kill: ['-SEGV $$', '-KILL $$'] }\nsanity: []";
+                 parameters: { kill: ['-SEGV $PPID', '-KILL $PPID'] }\nsanity: []";
     let place = Place::new(Cluster::shared(), "signals", "launcher: none", check);
     let ended = place.run(&[]).expect(1);
     let cases = by_parameter(&ended, "kill");
@@ -78,6 +78,9 @@ pub(crate) fn a_signal_that_ends_a_job_is_named() {
     let program = "executable: sh\nexecutable_opts: [-c, \"'kill -BUS $$'\"]\nsanity: []";
     let place = Place::new(Cluster::shared(), "bus", "launcher: none", program);
     place.run(&[]).expect_case(1, "fail{workload}", &["135"]);
+    let part = "executable: kill\nexecutable_opts: ['-SEGV $$', '; sleep 20']\nsanity: []";
+    let place = Place::new(Cluster::shared(), "part", "launcher: none", part);
+    place.run(&[]).expect_case(1, "fail{workload}", &["139"]);
 }
 
 pub(crate) fn a_job_that_runs_too_long_ends_at_its_time_limit() {

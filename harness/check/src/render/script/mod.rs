@@ -2,19 +2,21 @@
 //!
 //! ```text
 //! #!/bin/sh
+//! if [ "$1" != rfm_part ]; then
 //! trap rfm_signal=1 TERM ..    the outer shell outlives the signal that ends the job, and remembers it ...
 //! trap : USR1 USR2
-//! (
-//! trap - TERM ..
-//! ulimit -s unlimited          the check's part: a subshell, so that `exit`, `exec`, `cd` and `set -e` end there
-//! rfm_load module load gcc     what is prepared, in layers: commands, modules, variables; see [`Preparation`]
-//! export OMP_NUM_THREADS="8"
-//! ./bench -n 4
-//! )
+//! /bin/sh "$0" rfm_part
 //! rfm_status=$?                ... and keeps its status where a later harness finds it
 //! echo "$rfm_status" > rfm_job.exit
 //! exit "$rfm_status"
+//! fi
+//! shift
+//! ulimit -s unlimited          the check's part, in a process of its own: what it does to `$$` it does to itself
+//! rfm_load module load gcc     what is prepared, in layers: commands, modules, variables; see [`Preparation`]
+//! export OMP_NUM_THREADS="8"
+//! ./bench -n 4
 //! ```
+//! In a container there is only the check's part: what starts it has its own outer shell.
 //!
 //! Two things differ from ReFrame. A bare `"` in a variable's value is escaped, so that the value is what was written.
 //! And a non-zero status of the executable stays the status of the job when `postrun_cmds` follow it: there, a
@@ -25,13 +27,13 @@
 //! most four bytes is one write; `read_status` of the core takes a line without its newline for a file not yet written.
 //!
 //! Where a module does not load or what runs containers is not there, the program never starts: `rfm_fault` reports why, in
-//! the log and in `FAULT_FILE` (in a container: where Kubernetes reads the last words of one), and ends the subshell.
+//! the log and in `FAULT_FILE` (in a container: where Kubernetes reads the last words of one), and ends the part.
 //!
 //! Not done here: writing or running the script, and any judgement of what it runs. A command that is not valid sh
 //! makes the script invalid; the shell reports it in the log.
 
 use crate::site::modules::{Module, ModulesSystem};
-use muster_core::job::stage_folder::KEEP_STATUS;
+use muster_core::job::stage_folder::{KEEP_STATUS, OUTER};
 use muster_text::shell;
 use std::fmt::Write;
 
@@ -84,7 +86,7 @@ impl Script<'_> {
     /// A lower-case fragment: a NUL byte, a name or a value that `export` does not take, two programs.
     pub fn render(&self) -> Result<String, String> {
         self.refuse_nul()?;
-        let mut text = String::from(HEAD);
+        let mut text = self.head();
         self.push_preparations(&mut text)?;
         for line in self.prerun_cmds {
             push_line(&mut text, line);
@@ -99,12 +101,19 @@ impl Script<'_> {
             }
             text.push_str("rfm_post=$?\nexit \"$((rfm_status ? rfm_status : rfm_post))\"\n");
         }
-        text.push_str(")\nrfm_status=$?\n");
-        if !self.in_container {
-            text.push_str(self.keep_status.unwrap_or(KEEP_STATUS));
-        }
-        text.push_str("exit \"$rfm_status\"\n");
         Ok(text)
+    }
+
+    /// The outer shell. What it traps, the process that it starts does not.
+    fn head(&self) -> String {
+        if self.in_container {
+            return "#!/bin/sh\n".to_owned();
+        }
+        let keep_status = self.keep_status.unwrap_or(KEEP_STATUS);
+        format!(
+            "#!/bin/sh\n{OUTER}trap rfm_signal=1 TERM INT HUP\ntrap : USR1 USR2\n/bin/sh \"$0\" rfm_part\nrfm_status=$?\n\
+             {keep_status}exit \"$rfm_status\"\nfi\nshift\n"
+        )
     }
 
     fn push_preparations(&self, text: &mut String) -> Result<(), String> {
@@ -180,8 +189,6 @@ impl Script<'_> {
         }
     }
 }
-
-const HEAD: &str = "#!/bin/sh\ntrap rfm_signal=1 TERM INT HUP\ntrap : USR1 USR2\n(\ntrap - TERM INT HUP USR1 USR2\n";
 
 const FAULT: &str = "rfm_stage=$PWD
 rfm_fault() {

@@ -32,6 +32,9 @@ const WORK_PATH: &str = "/rfm_workdir";
 /// Copies the files: what begins with two dots is the kubelet's.
 const COPY: &str = "for f in /rfm_sources/* /rfm_sources/.[!.]*; do [ ! -e \"$f\" ] || cp -RL \"$f\" . || exit; done";
 
+/// The container's first process: it outlives a signal, and what the script does to `$$` it does to itself.
+const OUTER: &str = "trap : TERM INT HUP USR1 USR2; /bin/sh -c \"$0\"; exit \"$?\"";
+
 /// The manifest that a person would have written.
 pub(super) fn pod(check: &str, parts: &Parts<'_>) -> Value {
     let mut container = json!({ "name": "main", "image": parts.image });
@@ -44,7 +47,7 @@ pub(super) fn pod(check: &str, parts: &Parts<'_>) -> Value {
     } else {
         // The script exports its variables itself: a `$PATH` in one is the shell's, not a text.
         let before = if parts.has_sources { format!("{COPY}\n") } else { String::new() };
-        container["command"] = json!(["/bin/sh", "-c", verbatim(&format!("{before}{}", parts.script))]);
+        container["command"] = json!(["/bin/sh", "-c", verbatim(OUTER), verbatim(&format!("{before}{}", parts.script))]);
     }
     if let Some(resources) = parts.resources {
         container["resources"] = resources.clone();

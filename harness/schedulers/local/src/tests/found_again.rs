@@ -52,7 +52,7 @@ async fn jobs_outlive_a_killed_harness() {
         "for i in 1 2 3 4 5 6 7 8; do echo out$i; echo err$i >&2; sleep 0.1; done; exit 6",
         "sleep 60",
         "setsid sh -c ': > up; exec sleep 60' & while [ ! -e up ]; do sleep 0.01; done; sleep 60",
-        "sleep 60 & kill -KILL $$",
+        "sleep 60 & kill -KILL $PPID",
         "trap '' TERM; while :; do sleep 0.05; done",
     ];
     let planned: Vec<Job> = bodies.iter().map(|body| field.plan(body)).collect();

@@ -24,10 +24,12 @@ pub(super) fn shells() -> Vec<Vec<&'static str>> {
 /// Runs a script in every shell; each must write `output` and end with `status`, in the file too.
 fn expect(script: &Script, status: i32, output: &str) {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("job.sh"), script.render().unwrap()).unwrap();
     let shells = shells();
     assert!(!shells.is_empty());
     for shell in shells {
+        // This shell is that of both parts.
+        let text = script.render().unwrap().replacen("/bin/sh \"$0\"", &format!("{} \"$0\"", shell.join(" ")), 1);
+        fs::write(folder.path().join("job.sh"), text).unwrap();
         let _ = fs::remove_file(folder.path().join(EXIT_FILE));
         let mut command = Command::new(shell[0]);
         let ran = command.args(&shell[1..]).arg("job.sh").current_dir(&folder).env("LIVE", "a \"b").output().unwrap();
@@ -36,6 +38,17 @@ fn expect(script: &Script, status: i32, output: &str) {
         assert_eq!(ran.status.code(), Some(status), "{shell:?}: {errors}");
         let written = fs::read_to_string(folder.path().join(EXIT_FILE)).unwrap();
         assert_eq!(read_status(&written), Some(status), "{shell:?}");
+    }
+}
+
+/// As it ends by itself.
+#[test]
+fn a_script_that_signals_itself_ends_with_that() {
+    let top = "trap 'exit 4' TERM; TOP_PID=$$; fail() { kill -s TERM $TOP_PID; sleep 0.2; }; echo first; x=$(fail); echo more";
+    for (body, status, output) in
+        [("echo first; kill -TERM $$; echo more", 143, "first\n"), (top, 4, "first\n"), ("kill -KILL $$; echo more", 137, "")]
+    {
+        expect(&Script { executable: Some(body), ..Script::default() }, status, output);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! #SBATCH --job-name=rfm-nbody-aotugiob ..    options, one a line: the same file can be submitted by hand
+//! if [ "$1" != rfm_part ]; then               what follows is for the outer shell
 //! cd STAGE || exit 97                         newer Slurm falls back to another folder
 //! [ ! -e rfm_job.cancelled ] || ..            a cleanup came first: a launch whose answer was lost does nothing
 //! ( set -C; echo .. > rfm_job.id ) || ..      of two jobs of one attempt one runs; the other says why it does not
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::files::{self, framing};
 use muster_core::job::{
-    stage_folder::{EXIT_FILE, FAULT_FILE, LOG_FILE},
+    stage_folder::{EXIT_FILE, FAULT_FILE, LOG_FILE, OUTER},
     workload::Workload,
 };
 use muster_text::{
@@ -246,6 +247,9 @@ pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String
             None => writeln!(script, "#SBATCH {option}"),
         };
     }
+    let text = text.strip_prefix("#!/bin/sh\n").unwrap_or(text);
+    let (outer, text) = text.strip_prefix(OUTER).map_or(("", text), |text| (OUTER, text));
+    script.push_str(outer);
     let _ = writeln!(script, "cd {} || exit 97", shell::quote(&workload.stage.to_string_lossy()));
     // Not into the log: that is of the job which runs.
     let (cancelled, id, skipped) = (files::CANCELLED, files::ID, files::SKIPPED);
@@ -269,7 +273,7 @@ pub(super) fn script(header: &Header, workload: &Workload, text: &str) -> String
     }
     // Newer versions of srun pass over what sbatch was asked for.
     script.push_str("[ -z \"$SLURM_CPUS_PER_TASK\" ] || export SRUN_CPUS_PER_TASK=\"$SLURM_CPUS_PER_TASK\"\n");
-    script.push_str(text.strip_prefix("#!/bin/sh\n").unwrap_or(text));
+    script.push_str(text);
     script.shrink_to_fit();
     script
 }
