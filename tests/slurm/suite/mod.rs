@@ -35,6 +35,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     controller::a_controller_that_comes_late_gets_the_job_then,
     controller::a_submission_whose_answer_is_lost_runs_once,
     controller::a_submission_that_takes_too_long_runs_once,
+    controller::a_submission_that_ends_without_a_known_refusal_runs_once,
+    controller::a_controller_that_cannot_write_a_script_is_asked_again,
     controller::jobs_run_and_end_while_the_accounting_is_down,
     controller::who_cancelled_a_job_is_known_although_the_accounting_is_late,
     limits::a_job_that_slurm_ends_at_its_own_time_limit_says_so,

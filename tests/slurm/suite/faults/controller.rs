@@ -92,11 +92,40 @@ pub(crate) fn a_submission_that_takes_too_long_runs_once() {
     assert_eq!(place.marks(), 1, "{}", ended.text);
 }
 
+/// What sbatch says is no refusal that is known, and its job is there: it is killed, fails after the number of the job, or tells of a
+/// broken connection.
+pub(crate) fn a_submission_that_ends_without_a_known_refusal_runs_once() {
+    let failed =
+        "/usr/bin/sbatch \"$@\" > said; echo 'sbatch: error: Batch job submission failed: Message receive failure' >&2; exit 1";
+    for (name, script) in [
+        ("failsafter", "/usr/bin/sbatch \"$@\"; exit 1"),
+        ("killedafter", "/usr/bin/sbatch \"$@\" > said; kill -9 $$"),
+        ("receivefailure", failed),
+    ] {
+        let marks = "executable: 'echo mark >> $SLURM_SUBMIT_DIR/marks; echo done'\nsanity: [{ found: done }]";
+        let place = Place::new(Cluster::shared(), name, "launcher: none", marks);
+        let path = place.stub("sbatch", script);
+        let ended = place.to_end(place.command(&["-c", "c.check.yaml", "-r"]).env("PATH", path)).expect_case(0, "pass", &[]);
+        assert_eq!(place.marks(), 1, "{name}: {}", ended.text);
+    }
+}
+
+/// The controller has no room on its disk for the script: that passes, and is tried again.
+pub(crate) fn a_controller_that_cannot_write_a_script_is_asked_again() {
+    let place = Place::new(Cluster::shared(), "nodisk", "launcher: none", "executable: echo done\nsanity: [{ found: done }]");
+    let failed = "sbatch: error: Batch job submission failed: I/O error writing script/environment to file";
+    let path = place.stub(
+        "sbatch",
+        &format!("[ -e tried ] || {{ echo > tried; echo '{failed}' >&2; exit 1; }}; exec /usr/bin/sbatch \"$@\""),
+    );
+    place.to_end(place.command(&["-c", "c.check.yaml", "-r"]).env("PATH", path)).expect_case(0, "pass", &[]);
+}
+
 /// Jobs run and end without slurmdbd; who was killed is known all the same.
 pub(crate) fn jobs_run_and_end_while_the_accounting_is_down() {
     let cluster = Cluster::own(Accounting::On);
     cluster.stop("slurmdbd");
-    let check = "executable: \"${{ how }}\"\nparameters: { how: [echo good, 'kill -KILL $$', exit 3] }\nsanity: []";
+    let check = "executable: \"${{ how }}\"\nparameters: { how: [echo good, 'kill -KILL $PPID', exit 3] }\nsanity: []";
     let place = Place::new(&cluster, "nodbd", "launcher: none", check);
     let ended = place.run(&[]).expect(1);
     for case in ended.cases() {

@@ -44,7 +44,7 @@ pub(crate) fn a_job_whose_exit_file_never_comes_does_not_pass() {
 
 /// The script was killed and has counted nothing. What Slurm has written last is seen seconds later.
 pub(crate) fn a_log_that_comes_late_is_waited_for_without_an_exit_file_too() {
-    let check = "executable: echo begun; kill -KILL $$; sleep 20\nsanity: []";
+    let check = "executable: echo begun; kill -KILL $PPID; sleep 20\nsanity: []";
     let place = Place::new(Cluster::shared(), "latelog", &latency("30s"), check);
     let running = place.started(&[]);
     let log = place.staged("rfm_job.out");

@@ -15,7 +15,7 @@ use crate::{
     files::runner,
     launch::{
         files::{note_lost, prepare, text},
-        refusal::{Refusal, classify, shortened, with_options},
+        refusal::{Refusal, classify, shortened, submitted, with_options},
     },
     plan::Handle,
     poll::Cluster,
@@ -118,24 +118,23 @@ impl Attempt<'_> {
                 return Err(error.into());
             }
         };
-        if answer.is_ok() {
-            let id = answer.stdout.lines().last().unwrap_or_default().trim().split(';').next().unwrap_or_default().to_owned();
-            if id.is_empty() {
-                return self.recover(turn, started, "sbatch: an empty answer").await;
-            }
-            let launched = self.known(id, started, doubtful);
+        // Whatever comes after its number, the job exists.
+        if let Some(id) = submitted(&answer.stdout) {
+            let launched = self.known(id.to_owned(), started, doubtful);
             let tracked = self.cluster.track(&launched)?;
             turn.let_in(move || tracked.is_over());
             return Ok(Launch::Launched(launched));
         }
+        if answer.is_ok() {
+            return self.recover(turn, started, "sbatch: an answer without the number of a job").await;
+        }
         let complaint = answer.complaint();
         let why = shortened(&complaint);
-        match classify(&complaint, &handle.policy.resubmit) {
+        match classify(&answer, &handle.policy.resubmit) {
             Refusal::NoRoom => {
                 turn.refused(&why);
                 Ok(Launch::NotNow { why, retry_after: AGAIN, created: None })
             }
-            // It has not reached the controller.
             Refusal::Away => {
                 let what = format!("sbatch: {why}");
                 turn.no_answer(&what, true);

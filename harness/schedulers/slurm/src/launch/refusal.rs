@@ -1,6 +1,9 @@
 //! What sbatch's complaints mean.
+//!
+//! Only a refusal that is known proves that no job exists. The texts of the controller are those of Slurm's own table of errors
+//! (`slurm_errno.c`); those before it was asked are of sbatch's options and its script.
 
-use crate::poll::is_outage;
+use crate::command::Answer;
 use regex::Regex;
 
 /// Why sbatch has not submitted a job.
@@ -8,9 +11,9 @@ use regex::Regex;
 pub(super) enum Refusal {
     /// There is a limit on jobs, which passes.
     NoRoom,
-    /// The controller was not reached.
+    /// The controller was not reached, or could not take any job: that passes, too.
     Away,
-    /// It was reached, and did not answer.
+    /// Nothing that is known: the job may exist.
     Lost,
     /// It does not believe who asks.
     Identity,
@@ -18,30 +21,139 @@ pub(super) enum Refusal {
     Mistake,
 }
 
-pub(super) fn classify(complaint: &str, resubmit: &[String]) -> Refusal {
-    const FULL: [&str; 6] = [
-        "MaxSubmitJob",
-        "GrpSubmitJobs",
-        "temporarily unable to accept job",
-        "job queue full",
-        "Rate limit exceeded",
-        "RPC rate limited",
-    ];
-    const IDENTITY: [&str; 4] = ["authentication", "If munged is up", "Invalid authentication", "Munge encode failed"];
-    const AWAY: [&str; 4] = ["Unable to contact", "connect failure", "Connection refused", "Connection timed out"];
+const FULL: &[&str] = &[
+    "MaxSubmitJob",
+    "GrpSubmitJobs",
+    "MaxJobCount limit reached",
+    "temporarily unable to accept job",
+    "job queue full",
+    "Rate limit exceeded",
+    "RPC rate limited",
+];
+
+/// The request may have been taken, although another part of the text is in [`AWAY`].
+const TAKEN: &[&str] = &["receive failure", "send failure", "shutdown failure", "timed out reading", "timed out writing"];
+
+const IDENTITY: &[&str] = &[
+    "authentication",
+    "If munged is up",
+    "Authentication credential expired",
+    "Munge encode failed",
+    "Cannot unpack credential",
+    "Invalid job credential",
+];
+
+const AWAY: &[&str] = &[
+    "(connect failure)",
+    "Connection refused",
+    "Connection timed out",
+    "Could not establish a configuration source",
+    "I/O error writing script/environment",
+    "System submissions disabled",
+];
+
+/// How the controller begins what it says of a request that it does not take.
+const REFUSED: &[&str] = &[
+    "Access denied to requested",
+    "Access/permission denied",
+    "Burst Buffer ",
+    "CPU count specification",
+    "Cannot request more threads",
+    "Circular job dependency",
+    "Duplicate generic resource",
+    "Environment is missing",
+    "Exceeded maximum node limit",
+    "Immediate execution impossible",
+    "Incompatible versions of client and server",
+    "Insufficient ",
+    "Invalid ",
+    "Job --batch option",
+    "Job can not start",
+    "Job cannot be submitted without",
+    "Job dependency problem",
+    "Job script not specified",
+    "Job size specification",
+    "Job violates accounting/QOS policy",
+    "Licenses currently unavailable",
+    "Memory ",
+    "More processors requested",
+    "Multiple ",
+    "No eligible clusters",
+    "No partition specified",
+    "No suitable topology",
+    "Node count specification",
+    "Only batch jobs",
+    "Partition in DOWN state",
+    "Pathname of a file",
+    "Preemption is required",
+    "Requested ",
+    "Required ",
+    "Requires more ports",
+    "RestrictedCoresPerGPU",
+    "Task ",
+    "Unable to resolve ",
+    "User's group not permitted",
+    "X11 forwarding",
+];
+
+/// What sbatch says of its options and of the script, before it asks.
+const UNREAD: &[&str] = &[
+    "ambiguous",
+    "can not be",
+    "cannot be",
+    "cli_filter plugin terminated",
+    "conflict",
+    "contains DOS line breaks",
+    "contains NULL",
+    "does not look like a batch script",
+    "invalid",
+    "is empty",
+    "must be",
+    "mutually exclusive",
+    "not permitted",
+    "not supported",
+    "requires an argument",
+    "unable to open file",
+    "unrecognized",
+];
+
+pub(super) fn classify(answer: &Answer, resubmit: &[String]) -> Refusal {
+    let complaint = answer.complaint();
     let has = |signs: &[&str]| signs.iter().any(|sign| complaint.contains(sign));
-    let again = resubmit.iter().filter_map(|text| Regex::new(text).ok()).any(|regex| regex.is_match(complaint));
-    if again || has(&FULL) {
+    let again = resubmit.iter().filter_map(|text| Regex::new(text).ok()).any(|regex| regex.is_match(&complaint));
+    if again || has(FULL) {
         Refusal::NoRoom
-    } else if has(&IDENTITY) {
-        Refusal::Identity
-    } else if has(&AWAY) {
-        Refusal::Away
-    } else if is_outage(complaint) {
+    } else if answer.status.is_none() || has(TAKEN) {
         Refusal::Lost
-    } else {
+    } else if has(IDENTITY) {
+        Refusal::Identity
+    } else if has(AWAY) {
+        Refusal::Away
+    } else if is_refusal(&complaint) {
         Refusal::Mistake
+    } else {
+        Refusal::Lost
     }
+}
+
+/// Whether the request was not taken, for what it is.
+fn is_refusal(complaint: &str) -> bool {
+    let heads = ["Batch job submission failed: ", "allocation failure: "];
+    if let Some((_, said)) = heads.iter().find_map(|head| complaint.rsplit_once(head)) {
+        return REFUSED.iter().any(|text| said.starts_with(text));
+    }
+    let lower = complaint.to_lowercase();
+    complaint.split("; ").next().is_some_and(|first| first.starts_with("sbatch: "))
+        && UNREAD.iter().any(|sign| lower.contains(sign))
+}
+
+/// The number of the job that was submitted: `12`, or `12;CLUSTER`, on a line by itself.
+pub(super) fn submitted(stdout: &str) -> Option<&str> {
+    let number = |line: &'_ str| -> Option<usize> {
+        let id = line.split(';').next()?;
+        (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then_some(id.len())
+    };
+    stdout.lines().rev().map(str::trim).find_map(|line| Some(&line[..number(line)?]))
 }
 
 /// Without what every line begins with.
@@ -90,6 +202,7 @@ pub(super) fn with_options(complaint: &str, script: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_complaint_names_the_options_that_it_is_about() {
@@ -122,16 +235,54 @@ mod tests {
                 Refusal::Mistake,
             ),
             ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)", Refusal::Away),
+            ("sbatch: error: Batch job submission failed: I/O error writing script/environment to file", Refusal::Away),
+            ("ssh: connect to host login port 22: Connection refused", Refusal::Away),
+            ("sbatch: error: Batch job submission failed: Unable to contact slurm controller (receive failure)", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Connection timed out reading", Refusal::Lost),
             ("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Message receive failure", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Unspecified error", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Slurm backup controller in standby mode", Refusal::Lost),
+            ("sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received", Refusal::Lost),
+            ("client_loop: send disconnect: Broken pipe", Refusal::Lost),
+            ("Connection to login closed by remote host.", Refusal::Lost),
+            ("exit status 1", Refusal::Lost),
+            ("sbatch: error: a new text of a new version", Refusal::Lost),
             ("sbatch: error: Batch job submission failed: Protocol authentication error", Refusal::Identity),
             (
                 "sbatch: error: invalid partition specified: gpuu; sbatch: error: Batch job submission failed: Invalid partition name specified",
                 Refusal::Mistake,
             ),
+            ("sbatch: error: Batch job submission failed: Requested node configuration is not available", Refusal::Mistake),
+            ("allocation failure: Requested node configuration is not available", Refusal::Mistake),
+            ("sbatch: unrecognized option '--nodez=2'; Try \"sbatch --help\" for more information", Refusal::Mistake),
+            ("sbatch: error: Invalid --begin specification", Refusal::Mistake),
             ("sbatch: error: plugin: try later", Refusal::NoRoom),
         ];
+        let said = |complaint: &str, status| Answer {
+            status,
+            stdout: String::new(),
+            stderr: complaint.replace("; ", "\n"),
+            took: Duration::ZERO,
+        };
         for (complaint, refusal) in rows {
-            assert_eq!(classify(complaint, &["try later".to_owned()]), refusal, "{complaint}");
+            assert_eq!(classify(&said(complaint, Some(1)), &["try later".to_owned()]), refusal, "{complaint}");
+        }
+        // Killed after it has said something.
+        assert_eq!(classify(&said("sbatch: error: Invalid --begin specification", None), &[]), Refusal::Lost);
+    }
+
+    #[test]
+    fn a_number_on_a_line_by_itself_is_that_of_the_job() {
+        let rows = [
+            ("12\n", Some("12")),
+            ("12;cluster\n", Some("12")),
+            ("12\na wrapper's own words\n", Some("12")),
+            ("", None),
+            ("your job of 2 nodes\n", None),
+        ];
+        for (stdout, id) in rows {
+            assert_eq!(submitted(stdout), id, "{stdout:?}");
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) async fn validate(cluster: &Cluster, job: &Job) -> Result<Vec<String>
     if !complaint.contains("; ") && complaint.contains(NOT_AVAILABLE) {
         return Ok(vec![what]);
     }
-    match classify(&complaint, &handle.policy.resubmit) {
+    match classify(&answer, &handle.policy.resubmit) {
         // A launch would wait until there is.
         Refusal::NoRoom => Ok(vec![what]),
         Refusal::Away | Refusal::Lost => Err(SchedulerError::plain(Class::Outage, what)),

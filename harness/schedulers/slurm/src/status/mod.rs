@@ -171,12 +171,18 @@ impl Facts<'_> {
             return if self.accounting { Verdict::Ask } else { Verdict::Same };
         }
         let job = self.handle.id.as_deref().map_or_else(|| format!("job {}", self.handle.name), |id| format!("job {id}"));
-        let cause = if self.accounting {
-            format!("neither squeue nor sacct knows {job}")
-        } else {
-            format!("{job} left the queue without an exit status, and there is no accounting that says why")
-        };
-        Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause }, true)
+        if self.accounting {
+            let cause = format!("neither squeue nor sacct knows {job}");
+            return Verdict::Status(JobStatus::Gone { why: Disruption::Deleted, cause }, true);
+        }
+        // Nobody was seen to end it.
+        let what = format!(
+            "{job} left the queue{} without an exit file, and there is no accounting: how it ended is not known. It was cancelled, or {} is \
+             not on a file system that its nodes see",
+            self.place(),
+            self.stage.display()
+        );
+        Verdict::Failed(Class::Infra, what)
     }
 
     /// It has ended, in this state.
