@@ -77,11 +77,12 @@ pub(crate) fn a_script_that_ignores_term_is_killed_at_its_limit() {
     assert!(live(&cloud).is_empty());
 }
 
-/// Statement 12.
+/// Statement 12, with a type that refuses to skip the shutdown of its system.
 pub(crate) fn an_interrupt_ends_all_instances() {
     let cloud = Cloud::start();
-    let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", "");
-    let running = place.started(&[]);
+    let config = "instance_type: [t2.micro]";
+    let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: 'echo began; sleep 100'\nsanity: []", config);
+    let running = place.started(&["-vv"]);
     await_log(&cloud);
     running.signal("INT");
     let ended = running.ended();
@@ -90,6 +91,10 @@ pub(crate) fn an_interrupt_ends_all_instances() {
     assert_eq!(cloud.left()["objects"], json!([]), "{}", ended.text);
     let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
     assert!(stdout.ends_with("-0-------\nbegan\n"), "{stdout}");
+    let ends = cloud.requests("TerminateInstances");
+    let skips = ends.iter().map(|end| end["SkipOsShutdown"] == "true").collect::<Vec<_>>();
+    assert_eq!(skips, [true, false], "{}", ended.text);
+    assert!(ended.text.contains("SkipOsShutdown is not supported on Xen instance types"), "{}", ended.text);
 }
 
 /// Statement 12, with a second signal.

@@ -48,7 +48,8 @@ impl<'c> Place<'c> {
             format!("region: {region}, bucket: s3://{bucket}/ci, subnets: [{subnets}], endpoint_url: '{endpoint}', {options}");
         let partition = format!("name: ec2, scheduler: ec2, environs: [default], max_jobs: 100, sched_options: {{ {options} }}");
         place.write("site.yaml", &format!("name: aws\npartitions: [{{ {partition} }}]\nenvironments: [{{ name: default }}]\n"));
-        let config = format!("ec2_config: {{ ami: {}, instance_type: c7i.large, {config} }}", cloud.image);
+        let of = if config.contains("instance_type:") { "" } else { "instance_type: c7i.large, " };
+        let config = format!("ec2_config: {{ ami: {}, {of}{config} }}", cloud.image);
         place.write("c.check.yaml", &format!("name: c\nvalid_systems: ['*']\n{check}\n{config}\n"));
         place
     }

@@ -9,7 +9,7 @@
 
 use crate::{
     agent::parcel,
-    cloud::{CloudError, Filter, Instance},
+    cloud::{CloudError, Filter, Instance, Object},
     decide::{LISTED_WITHIN, UNTIL_LISTED, block::shown, seen::State, stay},
     failure, objects,
     plan::Handle,
@@ -45,18 +45,24 @@ const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 pub(crate) async fn clean(region: &Arc<Region>, job: &Job, how: Disposition) -> Result<Leftovers, SchedulerError> {
     let (tracked, _watching) = region.watch(job)?;
     let handle = tracked.handle();
-    let was_never_there = handle.launched.is_none() && region.attempts(job).asked != Asked::Doubtful;
+    let attempts = region.attempts(job);
+    let was_never_there = handle.launched.is_none() && attempts.asked != Asked::Doubtful;
     let had_instances = handle.launched.is_some();
-    let cleanup = Cleanup { region, job, handle, tracked };
+    let cleanup = Cleanup { region, job, handle: Arc::clone(&handle), tracked };
     let cleaned = match how {
         Disposition::Stop => cleanup.stop().await,
         Disposition::Delete => {
             cleanup.delete_all().await.map(|left| Leftovers { is_gone: left.is_empty(), items: left, ..Leftovers::default() })
         }
     };
+    let nothing = Leftovers { is_gone: true, ..Leftovers::default() };
     let cleaned = match cleaned {
-        Err(error) if CloudError::is_no_region(&error) && was_never_there => {
-            Ok(Leftovers { is_gone: true, ..Leftovers::default() })
+        Err(error) if CloudError::is_no_region(&error) && was_never_there => Ok(nothing),
+        // EC2 refuses, or is away, and was never asked for anything.
+        Err(error)
+            if handle.launched.is_none() && attempts.asked == Asked::Elsewhere && was_never_asked(region, &handle).await =>
+        {
+            objects::remove(region, job, &handle).await.map(|()| nothing).map_err(|_| error)
         }
         cleaned => cleaned,
     };
@@ -232,14 +238,19 @@ impl Cleanup<'_> {
                 return Ok(sight);
             }
             let is_asked = |id: &String| asked.get(id).is_some_and(|at| at.elapsed() < AGAIN);
-            let live = going.iter().filter(|one| one.state != "shutting-down").map(|one| one.id.clone());
-            let live: Vec<String> = live.filter(|id| !is_asked(id)).collect();
+            let mut live: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for one in going.iter().filter(|one| one.state != "shutting-down" && !is_asked(&one.id)) {
+                live.entry(&one.instance_type).or_default().push(one.id.clone());
+            }
             let waits =
                 asked.is_empty() && started.elapsed() < BY_ITSELF && stay::ends_itself(self.handle.lifetime.keep, &sight.members);
             if !live.is_empty() && !waits {
                 self.tracked.end();
-                self.terminate(&live).await?;
-                asked.extend(live.into_iter().map(|id| (id, Instant::now())));
+                for (instance_type, ids) in live {
+                    let ended = self.region.cloud.terminate(instance_type, &ids).await;
+                    ended.map_err(|error| failure::of_running(error, "terminate the instances"))?;
+                    asked.extend(ids.into_iter().map(|id| (id, Instant::now())));
+                }
                 self.region.look_soon();
             }
             let next = Instant::now() + self.handle.poll_interval * 4;
@@ -260,16 +271,10 @@ impl Cleanup<'_> {
             Asked::Doubtful => return LISTED_WITHIN,
             Asked::Elsewhere => {}
         }
-        let note = format!("{}{}", self.handle.prefix, objects::ASKED);
         // Without its bucket, the groups of a job can go all the same.
-        let Ok(listed) = self.region.cloud.objects(&self.handle.bucket.name, &note).await else { return LISTED_WITHIN };
-        let Some(asked) = listed.iter().find(|object| object.key == note) else { return Duration::ZERO };
+        let Ok(asked) = asked_note(self.region, &self.handle).await else { return LISTED_WITHIN };
+        let Some(asked) = asked else { return Duration::ZERO };
         asked.modified.map_or(LISTED_WITHIN, |at| LISTED_WITHIN.saturating_sub(self.region.now().since(at)))
-    }
-
-    async fn terminate(&self, ids: &[String]) -> Result<(), SchedulerError> {
-        let ended = self.region.cloud.terminate(ids).await;
-        ended.map_err(|error| failure::of_running(error, "terminate the instances"))
     }
 
     /// A line for each instance that has not ended.
@@ -326,6 +331,18 @@ impl Cleanup<'_> {
     fn aws_region(&self) -> String {
         format!(" --region {}", self.handle.place.region)
     }
+}
+
+/// The note in the bucket that instances are asked for. Each process that asks writes it first.
+async fn asked_note(region: &Region, handle: &Handle) -> Result<Option<Object>, CloudError> {
+    let note = format!("{}{}", handle.prefix, objects::ASKED);
+    let listed = region.cloud.objects(&handle.bucket.name, &note).await?;
+    Ok(listed.into_iter().find(|object| object.key == note))
+}
+
+/// Whether no process has asked EC2 for anything of a job, as the bucket says for certain.
+async fn was_never_asked(region: &Region, handle: &Handle) -> bool {
+    matches!(asked_note(region, handle).await, Ok(None))
 }
 
 async fn unless_in_use<'a>(delete: impl Fn() -> crate::cloud::Call<'a, ()>) -> Result<(), CloudError> {

@@ -117,7 +117,7 @@ impl Reader<'_> {
         let listed: u64 = segments(section.rank, sight).values().sum();
         if listed > section.at {
             self.open(section, sight).await;
-            if let Err(error) = self.read(section).await {
+            if let Err(error) = self.read(section, listed).await {
                 tracing::debug!(%error, section = section.name, "a log is read later");
             }
         }
@@ -126,12 +126,13 @@ impl Reader<'_> {
     /// Sends what is left.
     async fn finish(&self, section: &mut Section, sight: &Sight) -> Result<(), SchedulerError> {
         let member = sight.members.iter().find(|member| member.rank == section.rank);
-        let has_segments = !segments(section.rank, sight).is_empty();
-        if member.is_none() && !has_segments {
+        let segments = segments(section.rank, sight);
+        if member.is_none() && segments.is_empty() {
             return Ok(());
         }
         self.open(section, sight).await;
-        match self.read(section).await {
+        let listed = segments.values().sum();
+        match self.read(section, listed).await {
             // The bucket has gone, and the console is what is left.
             Ok(()) => {}
             Err(error @ CloudError::Refused { .. }) if !failure::may_pass(&error) => {}
@@ -139,7 +140,7 @@ impl Reader<'_> {
         }
         let total = member.and_then(|member| Some(member.said.as_ref()?.log_bytes));
         let known = self.tracked.tail(section.rank);
-        if total.max(known.as_ref().map(|tail| tail.total)) > Some(section.at) {
+        if total.max(known.as_ref().map(|tail| tail.total)).max(Some(listed)) > Some(section.at) {
             let tail = match (known, member) {
                 // What Muster has ended itself had no time to write to its console.
                 (None, Some(member)) if !self.tracked.was_ended() => self.tail(member).await,
@@ -165,8 +166,8 @@ impl Reader<'_> {
         self.say(Chunk::Open(Channel::Log, origin)).await;
     }
 
-    /// Sends all that S3 has from where the section is.
-    async fn read(&self, section: &mut Section) -> Result<(), CloudError> {
+    /// Sends all that S3 has from where the section is: at least `listed` bytes, although an answer may have less than was asked for.
+    async fn read(&self, section: &mut Section, listed: u64) -> Result<(), CloudError> {
         loop {
             let (number, from) = (section.at / full(), section.at % full());
             let key = self.key(section.rank, number);
@@ -179,7 +180,7 @@ impl Reader<'_> {
             let is_last = (data.len() as u64) < PIECE;
             section.at += data.len() as u64;
             self.say(Chunk::Bytes { section: section.name.clone(), at, data, time: None }).await;
-            if is_last && !section.at.is_multiple_of(full()) {
+            if is_last && section.at >= listed && !section.at.is_multiple_of(full()) {
                 return Ok(());
             }
         }
@@ -239,7 +240,11 @@ impl Reader<'_> {
                 let end = start + pieces.get(&number).copied().unwrap_or_default();
                 if end > section.at {
                     section.at = section.at.max(start + from);
-                    self.read(section).await.map_err(|error| failure::of_running(error, "read the log"))?;
+                    self.read(section, end).await.map_err(|error| failure::of_running(error, "read the log"))?;
+                }
+                if end > section.at {
+                    let why = format!("{} bytes were lost: S3 lists them, and does not give them", end - section.at);
+                    self.say(Chunk::Gap { section: section.name.clone(), why }).await;
                 }
                 Ok(end)
             }

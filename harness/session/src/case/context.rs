@@ -220,6 +220,12 @@ impl Context {
         self.running().remove(identifier)
     }
 
+    /// The partition of a job, for people.
+    pub(crate) fn partition_of(&self, job: &Job) -> String {
+        let running = self.running();
+        running.get(&job.identifier).map_or_else(|| job.scheduler.to_string(), |left| left.case.partition.clone())
+    }
+
     /// What may exist of a case that panicked.
     pub(crate) fn in_flight_of(&self, case: &Arc<CaseName>) -> Option<InFlight> {
         self.running().values().find(|attempt| Arc::ptr_eq(&attempt.case, case)).cloned()

@@ -86,8 +86,8 @@ pub(crate) async fn instances_are_launched_found_by_their_tags_and_ended(cloud: 
     assert_eq!(moved.iter().map(|one| &one.id).collect::<Vec<_>>(), [&ids[0]]);
 
     // Twice, and with one that never was.
-    cloud.terminate(&ids).await.unwrap();
-    cloud.terminate(&[ids[0].clone(), "i-0123456789abcdef0".to_owned(), ids[1].clone()]).await.unwrap();
+    cloud.terminate(&world.instance_type, &ids).await.unwrap();
+    cloud.terminate(&world.instance_type, &[ids[0].clone(), "i-0123456789abcdef0".to_owned(), ids[1].clone()]).await.unwrap();
     let ended = cloud.instances(&mine).await.unwrap();
     assert!(ended.iter().all(|one| matches!(&*one.state, "shutting-down" | "terminated")), "{ended:?}");
     assert!(ended.iter().all(|one| one.reason.as_ref().is_some_and(|(code, _)| code == "Client.UserInitiatedShutdown")));
@@ -157,7 +157,7 @@ pub(crate) async fn a_token_launches_once(cloud: &dyn Cloud, world: &World) {
     assert_eq!(other.code(), Some("IdempotentParameterMismatch"));
     let listed = cloud.instances(&[filter("client-token", "rfm-token-0")]).await.unwrap();
     assert_eq!(listed.len(), 2);
-    cloud.terminate(&ids(&first)).await.unwrap();
+    cloud.terminate(&world.instance_type, &ids(&first)).await.unwrap();
 }
 
 /// There is room for two.
@@ -169,7 +169,7 @@ pub(crate) async fn capacity_ends_with_all_or_none(cloud: &dyn Cloud, world: &Wo
     let launched = cloud.run_instances(&request(world, "rfm-room-1", 2)).await.unwrap();
     assert_eq!(launched.len(), 2);
     let ids: Vec<String> = launched.into_iter().map(|one| one.id).collect();
-    cloud.terminate(&ids).await.unwrap();
+    cloud.terminate(&world.instance_type, &ids).await.unwrap();
 }
 
 pub(crate) async fn a_group_is_deleted_when_nothing_live_uses_it(cloud: &dyn Cloud, world: &World) {
@@ -187,7 +187,7 @@ pub(crate) async fn a_group_is_deleted_when_nothing_live_uses_it(cloud: &dyn Clo
     assert_eq!(cloud.delete_security_group(&id).await.unwrap_err().code(), Some("DependencyViolation"));
     assert_eq!(cloud.delete_placement_group("rfm-used").await.unwrap_err().code(), Some("InvalidPlacementGroup.InUse"));
     let ids = [launched[0].id.clone()];
-    cloud.terminate(&ids).await.unwrap();
+    cloud.terminate(&world.instance_type, &ids).await.unwrap();
     while cloud.instances(&[filter("tag:rfm-session", "rfm-used-0")]).await.unwrap().iter().any(|one| one.state != "terminated") {
         sleep(Duration::from_millis(100)).await;
     }

@@ -34,8 +34,8 @@ pub(crate) trait Cloud: Send + Sync {
     /// The number of the account: STS, `GetCallerIdentity`.
     fn account(&self) -> Call<'_, String>;
 
-    /// When the credentials end, if they do: no presigned address works longer.
-    fn credentials_end(&self) -> Call<'_, Option<Timestamp>>;
+    /// When the credentials end, if they do: no presigned address works longer. Those that end before `wanted` are looked for again.
+    fn credentials_end(&self, wanted: Timestamp) -> Call<'_, Option<CredentialsEnd>>;
 
     // EC2: what is there.
     /// None if there is no such image, or it is not shared with this account.
@@ -63,8 +63,8 @@ pub(crate) trait Cloud: Send + Sync {
     }
     /// All pages, of all states that EC2 still lists.
     fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>>;
-    /// Ends them without waiting for their own shutdown. Those that are gone are fine.
-    fn terminate<'a>(&'a self, ids: &'a [String]) -> Call<'a, ()>;
+    /// Ends instances of a type, without waiting for their own shutdown where EC2 can do that. Those that are gone are fine.
+    fn terminate<'a>(&'a self, instance_type: &'a str, ids: &'a [String]) -> Call<'a, ()>;
     /// What an instance has written to its console. `latest`: all of it, which only the Nitro hypervisor has while it runs.
     fn console<'a>(&'a self, id: &'a str, latest: bool) -> Call<'a, String>;
     /// Sets a tag on instances.
@@ -115,6 +115,14 @@ pub(crate) struct Piece {
 pub(crate) fn piece_of(object: &[u8], from: u64) -> Vec<u8> {
     let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(object.len());
     object[place(from)..place(from.saturating_add(PIECE))].to_vec()
+}
+
+/// When credentials end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CredentialsEnd {
+    pub at: Timestamp,
+    /// They are of the environment of this process: no others can come.
+    pub is_final: bool,
 }
 
 /// A filter of EC2: a name, `tag:rfm-session`, and the values of which one has to be there.
@@ -233,6 +241,9 @@ pub(crate) struct Downloaded {
     pub md5: String,
 }
 
+/// How it is said that the clock of this machine is wrong.
+const CLOCK: &str = "the clock of this machine";
+
 /// Why a call gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CloudError {
@@ -276,6 +287,11 @@ impl CloudError {
             self,
             Self::Refused { status: ..500, .. } | Self::NoCredentials(_) | Self::CredentialsLost(_) | Self::NoRegion(_)
         )
+    }
+
+    /// Whether the clock of this machine is what is refused.
+    pub(crate) fn is_of_the_clock(&self) -> bool {
+        matches!(self, Self::Refused { code, message, .. } if code == "RequestTimeTooSkewed" || message.contains(CLOCK))
     }
 
     /// The code of a refusal, in the words of Amazon.

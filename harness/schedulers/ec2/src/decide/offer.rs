@@ -24,6 +24,8 @@ pub(crate) enum Refusal {
     Forbidden,
     /// Another request had this token.
     TokenReused,
+    /// What this token has launched has ended.
+    TokenSpent,
     Wrong,
 }
 
@@ -53,8 +55,9 @@ pub(crate) enum Next {
     Fail { class: Class, why: String },
 }
 
-/// How often a request is sent again while EC2 is busy, and until a profile is known.
+/// How often a request is sent again while EC2 is busy, where it is asked too often, and until a profile is known.
 const BUSY_TRIES: usize = 8;
+const THROTTLED_TRIES: usize = 4;
 const PROFILE_TRIES: usize = 11;
 /// How often another token is taken, because another process had this one.
 const TOKENS: usize = 3;
@@ -68,11 +71,13 @@ impl Refused {
             | "InsufficientCapacityOnHost"
             | "ReservationCapacityExceeded"
             | "UnfulfillableCapacity"
+            | "InsufficientVolumeCapacity"
             | "Unsupported" => Refusal::NoCapacity,
-            "VcpuLimitExceeded" | "InstanceLimitExceeded" => Refusal::Quota(number_in(&self.message)),
             "MaxSpotInstanceCountExceeded" => Refusal::SpotQuota,
+            code if is_quota(code) => Refusal::Quota(number_in(&self.message)),
             "OptInRequired" | "PendingVerification" => Refusal::Forbidden,
             "IdempotentParameterMismatch" => Refusal::TokenReused,
+            "IdempotentInstanceTerminated" => Refusal::TokenSpent,
             "InvalidParameterValue" if self.message.contains("IAM Instance Profile") => Refusal::ProfileUnknown,
             code => match Kind::of(code) {
                 Kind::Throttled => Refusal::Busy,
@@ -82,6 +87,27 @@ impl Refused {
             },
         }
     }
+}
+
+/// Whether others use up what this account may have: of processors, volumes, groups, addresses.
+pub(crate) fn is_quota(code: &str) -> bool {
+    code.ends_with("LimitExceeded") && Kind::of(code) == Kind::Other
+}
+
+/// The families that count against one quota of processors, as the names of EC2's quotas have them.
+fn quota_of(instance_type: &str) -> &str {
+    let letters = instance_type.find(|c: char| !c.is_ascii_alphabetic()).map_or(instance_type, |end| &instance_type[..end]);
+    match letters {
+        "a" | "c" | "d" | "h" | "i" | "im" | "is" | "m" | "r" | "t" | "z" => "standard",
+        "g" | "gr" | "vt" => "g",
+        other => other,
+    }
+}
+
+/// Whether two offers count against the same quota.
+pub(crate) fn share_a_quota(one: &Offer, other: &Offer) -> bool {
+    let of = |offer: &Offer| (offer.bought == Bought::Spot, quota_of(&offer.instance_type).to_owned());
+    of(one) == of(other)
 }
 
 /// `... your current vCPU limit of 384 allows ...`
@@ -96,32 +122,44 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
     let Some(last) = refused.last() else { return Next::Try(0) };
     let said = format!("{}: {}", last.code, last.message);
     let fail = |class, why: String| Next::Fail { class, why };
+    let is_throttled = Kind::of(&last.code) == Kind::Throttled;
     let same = refused.iter().rev().take_while(|one| one.kind() == last.kind() && one.offer == last.offer).count();
     match last.kind() {
         Refusal::NoCapacity => following(offers, refused, |at| at > last.offer),
-        // Spot instances have a quota of their own.
-        Refusal::SpotQuota => {
-            following(offers, refused, |at| at > last.offer && offers.get(at).is_some_and(|offer| offer.bought != Bought::Spot))
+        Refusal::SpotQuota | Refusal::Quota(_) => {
+            let is_open = |at: usize| {
+                let mut used_up = refused.iter().filter(|one| matches!(one.kind(), Refusal::SpotQuota | Refusal::Quota(_)));
+                used_up.all(|one| !share_a_quota(&offers[one.offer], &offers[at]))
+            };
+            match (0..offers.len()).find(|at| *at > last.offer && is_open(*at)) {
+                Some(at) => Next::Try(at),
+                None => never(refused, vcpus).map_or_else(|| no_room(offers, refused), |why| fail(Class::Config, why)),
+            }
         }
-        Refusal::Quota(limit) => match (limit, vcpus.get(last.offer).copied().flatten()) {
-            (Some(limit), Some(needed)) if needed > limit => fail(
-                Class::Config,
-                format!(
-                    "it needs {needed} vCPUs and the quota of this account is {limit}, so that it can never run ({})",
-                    last.code
-                ),
-            ),
-            _ => no_room(offers, refused),
-        },
+        Refusal::Busy if is_throttled && same >= THROTTLED_TRIES => {
+            Next::Wait(format!("EC2 takes no more requests now ({said})"))
+        }
         Refusal::Busy if same < BUSY_TRIES => {
             Next::Again(Duration::from_secs(1 << (same - 1).min(5)).min(Duration::from_secs(30)))
         }
         Refusal::Busy => fail(Class::Outage, format!("EC2 did not take the request in {BUSY_TRIES} tries: {said}")),
         Refusal::ProfileUnknown if same < PROFILE_TRIES => Next::Again(Duration::from_secs(5)),
         Refusal::ProfileUnknown | Refusal::Wrong | Refusal::Forbidden => fail(Class::Config, said),
-        Refusal::TokenReused if same <= TOKENS => Next::Renew(last.offer),
-        Refusal::TokenReused => fail(Class::Infra, format!("another request had its token: {said}")),
+        Refusal::TokenReused | Refusal::TokenSpent if same <= TOKENS => Next::Renew(last.offer),
+        Refusal::TokenReused | Refusal::TokenSpent => fail(Class::Infra, format!("another request had its token: {said}")),
     }
+}
+
+/// Why no offer can ever be launched: each was refused for a quota that is smaller than what it needs.
+fn never(refused: &[Refused], vcpus: &[Option<u32>]) -> Option<String> {
+    let of = |one: &Refused| match (one.kind(), vcpus.get(one.offer).copied().flatten()) {
+        (Refusal::Quota(Some(limit)), Some(needed)) if needed > limit => Some(format!(
+            "it needs {needed} vCPUs and the quota of this account is {limit}, so that it can never run ({})",
+            one.code
+        )),
+        _ => None,
+    };
+    refused.iter().map(of).collect::<Option<Vec<String>>>()?.into_iter().next()
 }
 
 fn following(offers: &[Offer], refused: &[Refused], is_next: impl Fn(usize) -> bool) -> Next {

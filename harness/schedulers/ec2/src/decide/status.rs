@@ -191,7 +191,12 @@ fn is_taken(member: &Member) -> bool {
 fn gone(launched: &Launched, lost: &Member) -> Result<JobStatus, Failure> {
     let (code, message) = lost.reason.as_ref().map_or(("", ""), |(code, message)| (code, message));
     let who = launched.who(lost);
-    let because = if code.is_empty() { String::new() } else { format!(": {code} {message}") };
+    // The message mostly begins with the code.
+    let because = match (code, message.strip_prefix(code)) {
+        ("", _) => String::new(),
+        (_, Some(_)) => format!(": {message}"),
+        _ => format!(": {code} {message}"),
+    };
     let gone = |why, what: &str| Ok(JobStatus::Gone { why, cause: format!("{who} {what}{because}") });
     match code {
         _ if is_taken(lost) => gone(Disruption::Preempted, "was a spot instance and was taken away"),
@@ -206,7 +211,7 @@ fn gone(launched: &Launched, lost: &Member) -> Result<JobStatus, Failure> {
             }))
         }
         "Client.UserInitiatedShutdown" | "Client.UserInitiatedHibernate" => {
-            gone(Disruption::Deleted, "was terminated by somebody else")
+            gone(Disruption::Deleted, "was stopped or terminated by somebody else")
         }
         // Without a word of its agent it never worked: a key that may not be used, a limit of volumes, a snapshot that is gone.
         _ if lost.said.is_none() => Err(infra(format!("{who} did not start{because}"))),

@@ -16,7 +16,7 @@ use crate::{
     decide::{
         LISTED_WITHIN, UNTIL_LISTED,
         block::{Block, block, shown},
-        offer::{Next, Refusal, Refused, next_offer},
+        offer::{Next, Refusal, Refused, is_quota, next_offer},
     },
     failure,
     launch::objects::Parcel,
@@ -135,6 +135,24 @@ enum Reached {
     Ec2,
 }
 
+/// Why a launch goes no further.
+enum Stop {
+    /// It may later, and nothing was asked for.
+    NotYet(String),
+    Failed(SchedulerError),
+}
+
+impl From<SchedulerError> for Stop {
+    fn from(error: SchedulerError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A quota that others use is waited for.
+fn stop(error: CloudError, operation: &str) -> Stop {
+    if error.code().is_some_and(is_quota) { Stop::NotYet(error.to_string()) } else { failure::of_launch(error, operation).into() }
+}
+
 /// A request and what it is for.
 struct Request {
     wanted: Wanted,
@@ -149,6 +167,19 @@ enum Answer {
 
 impl Attempt<'_> {
     async fn ask(&mut self) -> Result<Launch, SchedulerError> {
+        match self.try_offers().await {
+            Ok(launch) => Ok(launch),
+            Err(Stop::NotYet(why)) => Ok(self.not_now(why)),
+            Err(Stop::Failed(error)) => Err(error),
+        }
+    }
+
+    fn not_now(&self, why: String) -> Launch {
+        let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
+        Launch::NotNow { why, retry_after: TURN, created }
+    }
+
+    async fn try_offers(&mut self) -> Result<Launch, Stop> {
         let vcpus = self.vcpus().await?;
         let (mut refused, mut request): (Vec<Refused>, Option<Request>) = (Vec::new(), None);
         let mut at = 0;
@@ -170,14 +201,13 @@ impl Attempt<'_> {
                     let value = self.request(same).await?;
                     request = Some(Request { wanted, value });
                 }
-                Next::Wait(why) => {
-                    let created = self.parcel.is_some().then(|| Box::new(self.job.clone()));
-                    return Ok(Launch::NotNow { why, retry_after: TURN, created });
+                Next::Wait(why) => return Ok(self.not_now(why)),
+                Next::Fail { class, why } => {
+                    return Err(SchedulerError::plain(class, format!("launch instances: {why}")).into());
                 }
-                Next::Fail { class, why } => return Err(SchedulerError::plain(class, format!("launch instances: {why}"))),
             }
             let Some(Request { wanted, value }) = &request else {
-                return Err(SchedulerError::plain(Class::Infra, "launch instances: there is nothing to ask for"));
+                return Err(SchedulerError::plain(Class::Infra, "launch instances: there is nothing to ask for").into());
             };
             match self.send(value).await? {
                 Answer::Launched(instances) => {
@@ -233,7 +263,7 @@ impl Attempt<'_> {
     }
 
     /// The request for an offer, with what it needs in place.
-    async fn request(&mut self, at: usize) -> Result<Value, SchedulerError> {
+    async fn request(&mut self, at: usize) -> Result<Value, Stop> {
         let region = self.region;
         let offer = &self.handle.offers[at].clone();
         let handle = &self.handle;
@@ -270,20 +300,20 @@ impl Attempt<'_> {
     }
 
     /// The groups that live as long as the job.
-    async fn groups(&self, offer: &Offer, now: Timestamp) -> Result<Option<String>, SchedulerError> {
+    async fn groups(&self, offer: &Offer, now: Timestamp) -> Result<Option<String>, Stop> {
         let (region, handle) = (self.region, &self.handle);
         let mut tags = handle.tags.clone();
         tags.insert("rfm-expires".to_owned(), expires(now, handle));
         if handle.in_cluster() {
             let created = region.cloud.create_placement_group(&handle.name, &tags).await;
-            created.map_err(|error| failure::of_launch(error, "create a placement group"))?;
+            created.map_err(|error| stop(error, "create a placement group"))?;
         }
         if !handle.needs_group() {
             return Ok(None);
         }
         let subnet = region.subnet(&offer.subnet, &self.subnets()).await?;
         let created = region.cloud.create_security_group(&handle.name, &subnet.vpc, &tags).await;
-        created.map(Some).map_err(|error| failure::of_launch(error, "create a security group"))
+        created.map(Some).map_err(|error| stop(error, "create a security group"))
     }
 
     /// Sends a request until there is an answer.

@@ -5,9 +5,10 @@ use crate::{
         fetched::{self, Fetched},
         kept, parcel, render_user_data,
     },
-    cloud::{CloudError, Method},
+    cloud::{CloudError, CredentialsEnd, Method},
     data::Here,
     failure,
+    launch::Stop,
     plan::{Handle, LONGEST_ADDRESS, Lifetime, Offer, orders},
     poll::Region,
 };
@@ -46,7 +47,7 @@ pub(super) struct Ready {
 }
 
 /// Finds out what a job fetches, and whether its addresses last long enough. It writes nothing of the job.
-pub(super) async fn prepare(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Ready, SchedulerError> {
+pub(super) async fn prepare(region: &Region, job: &Job, handle: &Handle, now: Timestamp) -> Result<Ready, Stop> {
     let data = region.copies.files(Here { cloud: &*region.cloud, now, folder: &job.stage }, handle).await?;
     let lifetime = Lifetime { fetch: fetched::seconds(&data), ..handle.lifetime };
     if lifetime.fetch > handle.longest_fetch {
@@ -55,7 +56,7 @@ pub(super) async fn prepare(region: &Region, job: &Job, handle: &Handle, now: Ti
         let what = format!(
             "fetching the data sets may take {needed}, and `fetch_timeout` of `ec2_config` is {most}: write a longer one, or fetch less"
         );
-        return Err(SchedulerError::plain(Class::Config, what));
+        return Err(SchedulerError::plain(Class::Config, what).into());
     }
     let until = now.plus(Duration::from_secs(lifetime.expires_after()).min(LONGEST_ADDRESS));
     check_credentials(region, lifetime, now).await?;
@@ -159,17 +160,20 @@ async fn addresses_of(region: &Region, files: &[Fetched], until: Timestamp) -> R
     Ok(addresses)
 }
 
-/// An address ends with the credentials that have signed it: a log would end before its script.
-async fn check_credentials(region: &Region, lifetime: Lifetime, now: Timestamp) -> Result<(), SchedulerError> {
-    let end = region.cloud.credentials_end().await.map_err(|error| failure::of_launch(error, "look for credentials"))?;
-    let needed = Duration::from_secs(lifetime.boot + lifetime.fetch + lifetime.limit);
-    match end {
-        Some(end) if end < now.plus(needed) => {
-            let (left, needed) = (format_duration(whole(end.since(now))), format_duration(needed));
-            let what = format!(
-                "the AWS credentials end in {left}, and the instances need their addresses for up to {needed}: use credentials that last longer"
-            );
-            Err(SchedulerError::plain(Class::Config, what))
+/// An address ends with the credentials that have signed it: a log would end before its script. Who gives credentials may give others
+/// shortly before these end.
+async fn check_credentials(region: &Region, lifetime: Lifetime, now: Timestamp) -> Result<(), Stop> {
+    let needed = lifetime.needs_addresses();
+    let end = region.cloud.credentials_end(now.plus(needed)).await;
+    match end.map_err(|error| failure::of_launch(error, "look for credentials"))? {
+        Some(CredentialsEnd { at, is_final }) if at < now.plus(needed) => {
+            let (left, needed) = (format_duration(whole(at.since(now))), format_duration(needed));
+            let what = format!("the AWS credentials end in {left}, and the instances need their addresses for up to {needed}");
+            Err(if is_final {
+                SchedulerError::plain(Class::Config, format!("{what}: use credentials that last longer")).into()
+            } else {
+                Stop::NotYet(format!("{what}: waits for some that last longer"))
+            })
         }
         Some(_) | None => Ok(()),
     }

@@ -163,6 +163,11 @@ impl Lifetime {
         (self.limit + self.fetch + self.keep + GRACE.as_secs()).div_ceil(60)
     }
 
+    /// For so long after the launch its instances need their addresses.
+    pub(crate) fn needs_addresses(self) -> Duration {
+        Duration::from_secs(self.boot + self.fetch + self.limit)
+    }
+
     /// Seconds from the launch, after which anybody may end the instance.
     pub(crate) fn expires_after(self) -> u64 {
         self.boot + self.timer_minutes() * 60

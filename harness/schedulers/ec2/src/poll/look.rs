@@ -38,18 +38,12 @@ const LAST_LINES: usize = 30;
 /// Why something was not seen.
 type Why = Arc<str>;
 
-/// Looks once, and tells what has changed; of jobs that EC2 or S3 says nothing of, why.
+/// Looks once, and tells what has changed; of jobs that EC2 or S3 says nothing of, why. What agents say counts without EC2, too.
 pub(super) async fn look(region: &Region) {
     let jobs = region.watched();
     let sessions: BTreeSet<String> = jobs.iter().map(|job| job.job.session.to_string()).collect();
     let filter = Filter { name: "tag:rfm-session".to_owned(), values: sessions.into_iter().collect() };
-    let instances = match region.cloud.instances(&[filter]).await {
-        Ok(instances) => instances,
-        Err(error) => {
-            let why = Why::from(error.to_string());
-            return jobs.iter().for_each(|job| job.is_hidden(&why));
-        }
-    };
+    let instances = region.cloud.instances(&[filter]).await.map_err(|error| Why::from(error.to_string()));
     let number = region.looks.fetch_add(1, Ordering::Relaxed) + 1;
     let unlisted = list_objects(region, &jobs).await;
     let new = jobs.iter().flat_map(|job| {
@@ -133,10 +127,17 @@ async fn read_status(region: &Region, job: Arc<Tracked>, rank: u32, object: Obje
 }
 
 /// Decides what is known of a job, and does what has to be done. `hidden`: why S3 did not say all that its agents have said.
-async fn update(region: &Region, job: &Tracked, (listed, hidden): (&[Instance], Option<Why>), number: u64) {
+async fn update(region: &Region, job: &Tracked, (listed, hidden): (&Result<Vec<Instance>, Why>, Option<Why>), number: u64) {
     let handle = job.handle();
-    let instances = of_job(job, listed);
-    region.used.saw(job.job.id(), &instances, region.now());
+    let instances = match listed {
+        Ok(listed) => of_job(job, listed),
+        // As they were seen last.
+        Err(_) => job.sight().borrow().instances.clone(),
+    };
+    if listed.is_ok() {
+        region.used.saw(job.job.id(), &instances, region.now());
+    }
+    let unlisted = listed.as_ref().err().cloned();
     let objects = objects_of(region, &handle);
     let bucket = match hidden {
         None => Bucket::Seen { has_go: objects.contains_key("go"), has_stop: objects.contains_key("stop") },
@@ -150,17 +151,21 @@ async fn update(region: &Region, job: &Tracked, (listed, hidden): (&[Instance], 
         fetch: Duration::from_secs(handle.lifetime.fetch),
         lives: Duration::from_secs(handle.lifetime.expires_after()),
     };
-    let mut members = members(region, job, &instances, &launched);
+    let is_listed = unlisted.is_none();
+    let mut members = members(region, job, (&instances, is_listed), &launched);
     let mut known = job.known().borrow().clone();
-    if !known.is_over() {
+    if members.is_empty() && !is_listed {
+        // That EC2 lists nothing says nothing.
+        known.outage = unlisted;
+    } else if !known.is_over() {
         let mut taken = step(&launched, &members, bucket, region.now());
         if !job.was_ended() && act(region, job, &handle, &members, &taken.acts).await {
             // What was read may say how it ended.
-            members = self::members(region, job, &instances, &launched);
+            members = self::members(region, job, (&instances, is_listed), &launched);
             taken = step(&launched, &members, bucket, region.now());
             act(region, job, &handle, &members, &taken.acts).await;
         }
-        known = Known { outage: hidden, ..told(taken, &instances) };
+        known = Known { outage: unlisted.or(hidden), ..told(taken, &instances) };
     }
     if !known.is_over() && job.was_ended() && members.iter().all(|member| member.state == State::Ended) {
         let cause = "its instances were terminated by Muster".to_owned();
@@ -203,9 +208,12 @@ pub(crate) fn of_job(job: &Tracked, listed: &[Instance]) -> Vec<Instance> {
     ours
 }
 
-/// All that is known of each rank.
-fn members(region: &Region, job: &Tracked, instances: &[Instance], launched: &Launched) -> Vec<Member> {
+/// All that is known of each rank. Where EC2 lists nothing, instances are as they were.
+fn members(region: &Region, job: &Tracked, (instances, is_listed): (&[Instance], bool), launched: &Launched) -> Vec<Member> {
     let mut memory = job.memory.lock();
+    if !is_listed {
+        memory.seen.values_mut().for_each(|(_, at)| *at = Instant::now());
+    }
     let token = instances.first().map(|first| first.token.clone());
     for instance in instances.iter().filter(|instance| Some(&instance.token) == token.as_ref()) {
         memory.seen.insert(instance.index, (instance.clone(), Instant::now()));
@@ -224,7 +232,7 @@ fn members(region: &Region, job: &Tracked, instances: &[Instance], launched: &La
         }
         let state = match seen {
             Some((instance, at)) if at.elapsed() < UNLISTED => state(&instance.state),
-            None if is_young => State::Running,
+            None if is_young || !is_listed => State::Running,
             Some(_) | None => State::Ended,
         };
         Some(Member {

@@ -193,14 +193,6 @@ impl Tracked {
         });
     }
 
-    /// A look has seen nothing of it.
-    pub(super) fn is_hidden(&self, why: &Arc<str>) {
-        let known = self.known.borrow().clone();
-        if !known.is_over() {
-            self.tell(Known { outage: Some(Arc::clone(why)), ..known });
-        }
-    }
-
     /// Its cleanup ends its instances: how they end says nothing.
     pub(crate) fn end(&self) {
         self.was_ended.store(true, Ordering::SeqCst);

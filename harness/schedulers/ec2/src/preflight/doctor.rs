@@ -1,7 +1,7 @@
 //! What `muster doctor` asks of a partition beside the preflight of its cases: whose credentials there are, and until when.
 
 use crate::{
-    cloud::CloudError,
+    cloud::{CloudError, CredentialsEnd},
     config::{Options, regions},
     decide::block::shown,
     plan::Place,
@@ -54,7 +54,7 @@ pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerErro
         Err(mistakes) => return vec![Probed::error(CREDENTIALS, mistakes, None)],
     };
     let by = Instant::now() + PART;
-    let Ok(end) = timeout_at(by, region.cloud.credentials_end()).await else {
+    let Ok(end) = timeout_at(by, region.cloud.credentials_end(region.now())).await else {
         let what = format!("no credentials for {} within {}", region.cloud.place().region, seconds(PART));
         return vec![Probed::error(CREDENTIALS, what, hint())];
     };
@@ -68,7 +68,7 @@ pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerErro
         }
         Err(error) => vec![Probed::error(CREDENTIALS, error.to_string(), hint())],
         Ok((None, account)) => vec![Probed::fine(CREDENTIALS, format!("of account {account}, which do not end"))],
-        Ok((Some(end), account)) => {
+        Ok((Some(CredentialsEnd { at: end, .. }), account)) => {
             let left = end.since(region.now());
             let what = format!("of account {account}, until {} (for {})", shown(end), format_duration(left));
             let longer = Some("cases whose `time_limit` lasts longer are not launched".to_owned());

@@ -1,7 +1,7 @@
 //! What a region has answered. Each question is asked once for all workloads, and all at the same time.
 
 use crate::{
-    cloud::{Cloud, CloudError, Filter, Image, Instance, InstanceType, Reservation, Subnet, action},
+    cloud::{Cloud, CloudError, CredentialsEnd, Filter, Image, Instance, InstanceType, Reservation, Subnet, action},
     config,
     plan::{Found, Handle, run_instances},
     poll::Written,
@@ -57,7 +57,7 @@ pub(crate) enum Writes<'a> {
 #[derive(Default)]
 pub(super) struct Facts {
     pub region: String,
-    pub credentials: Option<Result<Option<Timestamp>, CloudError>>,
+    pub credentials: Option<Result<Option<CredentialsEnd>, CloudError>>,
     pub images: BTreeMap<config::Image, Option<Result<Image, Unresolved>>>,
     /// By name; those that do not exist are not there.
     pub types: Option<Result<BTreeMap<String, InstanceType>, CloudError>>,
@@ -86,10 +86,12 @@ impl Facts {
         resolver: &Resolver,
         handles: impl Iterator<Item = &'a Handle> + Clone,
         writes: Writes<'_>,
+        now: Timestamp,
     ) -> Self {
         let mut facts = Self { region: cloud.place().region.clone(), ..Self::default() };
         // Who has no credentials can ask nothing.
-        facts.credentials = timeout(CREDENTIALS, cloud.credentials_end()).await.ok();
+        let needed = handles.clone().map(|handle| handle.lifetime.needs_addresses()).max().unwrap_or_default();
+        facts.credentials = timeout(CREDENTIALS, cloud.credentials_end(now.plus(needed))).await.ok();
         if !matches!(facts.credentials, Some(Ok(_))) {
             return facts;
         }

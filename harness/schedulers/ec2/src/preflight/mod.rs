@@ -63,7 +63,7 @@ pub(crate) async fn findings(
     now: Timestamp,
     writes: Writes<'_>,
 ) -> Preflight {
-    let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle), writes).await;
+    let facts = Facts::ask(cloud, resolver, planned.iter().map(|(_, handle)| *handle), writes, now).await;
     let mut wrong: BTreeMap<Mistake, BTreeSet<usize>> = BTreeMap::new();
     let mut rights: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (at, handle) in planned {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    cloud::{CloudError, Instance, InstanceType, Reservation, Subnet, action, fake::Fake, fake::refused},
+    cloud::{CloudError, CredentialsEnd, Instance, InstanceType, Reservation, Subnet, action, fake::Fake, fake::refused},
     plan::{
         self,
         testing::{plain, site, workload},
@@ -12,6 +12,10 @@ use serde_json::json;
 use std::{fmt::Write, sync::Arc, time::Duration};
 
 const NOW: Timestamp = Timestamp(1_796_000_000_000_000);
+
+fn end(minutes: u64, is_final: bool) -> CredentialsEnd {
+    CredentialsEnd { at: NOW.plus(Duration::from_mins(minutes)), is_final }
+}
 
 fn planned(config: Value, options: Value, tasks: u32) -> Handle {
     let mut workload = workload(config, options);
@@ -178,7 +182,16 @@ fn rows() -> Vec<Row> {
             },
             as_planned(),
         ),
-        row("credentials end", |fake| fake.state().credentials_end = Some(NOW.plus(Duration::from_mins(12))), as_planned()),
+        row(
+            "clock, at EC2",
+            |fake| {
+                let message =
+                    "Request has expired.: the clock of this machine is 6 min behind Amazon's: set it, for example with NTP";
+                refuse(fake, "EC2", "DescribeInstances", "RequestExpired", message);
+            },
+            as_planned(),
+        ),
+        row("credentials end", |fake| fake.state().credentials_end = Some(end(12, true)), as_planned()),
         row(
             "quota",
             |fake| {
@@ -198,6 +211,13 @@ fn rows() -> Vec<Row> {
             as_planned(),
         ),
     ]
+}
+
+#[tokio::test]
+async fn credentials_that_end_too_early_are_no_mistake_where_others_may_follow() {
+    let fake = Arc::new(Fake::default());
+    fake.state().credentials_end = Some(end(12, false));
+    assert!(found(&fake, &[planned(plain(), site(), 24)]).await.is_empty());
 }
 
 #[tokio::test]

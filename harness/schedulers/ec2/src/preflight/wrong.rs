@@ -2,17 +2,17 @@
 
 use super::facts::{Facts, is_forbidden};
 use crate::{
-    cloud::{CloudError, Image, InstanceType, Kind, action},
+    cloud::{CloudError, CredentialsEnd, Image, InstanceType, Kind, action},
     config::regions,
     decide::{
         block::{Block, block, shown},
-        offer::{Refusal, Refused},
+        offer::{Refusal, Refused, share_a_quota},
     },
     plan::Handle,
     resolve::Unresolved,
 };
 use muster_text::{diagnostic::did_you_mean, time::Timestamp};
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 /// One sentence, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +70,7 @@ impl List {
                 format!("AWS has no region `{region}`: none is known by this name, and its endpoint has no address"),
                 &format!("{}; `region` is in the `sched_options` of the site file", regions::hint(region)),
             ),
-            CloudError::Refused { service, code, message, .. } if code == "RequestTimeTooSkewed" => {
+            CloudError::Refused { service, code, message, .. } if error.is_of_the_clock() => {
                 let what = format!("{service} takes no requests of this machine: {code}: {message}");
                 self.0.push(Wrong::Mistake(Mistake { what, hint: None }));
             }
@@ -89,11 +89,12 @@ impl List {
         }
     }
 
-    /// An address of S3 ends with the credentials that have signed it: a log would end before its script.
+    /// An address of S3 ends with the credentials that have signed it: a log would end before its script. A launch waits for others
+    /// where others can come.
     fn credentials(&mut self, facts: &Facts, handle: &Handle, now: Timestamp) {
         match &facts.credentials {
-            Some(Ok(Some(end))) => {
-                let needed = now.plus(Duration::from_secs(handle.lifetime.boot + handle.lifetime.limit));
+            Some(Ok(Some(CredentialsEnd { at: end, is_final: true }))) => {
+                let needed = now.plus(handle.lifetime.needs_addresses());
                 if *end < needed {
                     let what = format!(
                         "the AWS credentials end at {}, and the instances may need them until {}",
@@ -104,7 +105,7 @@ impl List {
                 }
             }
             Some(Err(error)) => self.refused(error),
-            Some(Ok(None)) | None => {}
+            Some(Ok(_)) | None => {}
         }
     }
 
@@ -259,7 +260,7 @@ impl List {
         let Some(trial) = facts.trial(handle) else { return };
         let Some(Some(Err(error))) = facts.trials.get(&trial.key) else { return };
         let CloudError::Refused { code, message, status, .. } = error else { return };
-        if Kind::of(code) == Kind::UnknownCaller || is_forbidden(error) {
+        if Kind::of(code) == Kind::UnknownCaller || is_forbidden(error) || error.is_of_the_clock() {
             return self.refused(error);
         }
         if !trial.is_whole {
@@ -285,7 +286,8 @@ impl List {
             | Refusal::SpotQuota
             | Refusal::Busy
             | Refusal::ProfileUnknown
-            | Refusal::TokenReused => {}
+            | Refusal::TokenReused
+            | Refusal::TokenSpent => {}
         }
     }
 
@@ -293,7 +295,8 @@ impl List {
         let (Some(limit), Some(Ok(types))) = (limit, &facts.types) else { return };
         let Some(found) = handle.offers.iter().find_map(|offer| types.get(&offer.instance_type)) else { return };
         let needed = found.vcpus.saturating_mul(handle.instances);
-        if needed > limit {
+        // Another offer may have room in the quota of its own family.
+        if needed > limit && handle.offers.iter().all(|offer| share_a_quota(offer, &handle.offers[0])) {
             let (count, name) = (handle.instances, &found.name);
             self.say(
                 format!("{count} x {name} need {needed} vCPUs, and the quota of this account is {limit}, so that it can never run ({code})"),

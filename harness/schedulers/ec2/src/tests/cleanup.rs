@@ -398,3 +398,19 @@ async fn objects_are_removed_when_s3_works_again_within_a_minute() {
         assert_eq!((cleaned.items.len(), cleaned.is_gone), (left, left == 0), "{action} {code} {times}: {cleaned:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_asked_for_is_not_cleaned_up() {
+    let away = || refused(action::DESCRIBE_INSTANCES, "RequestExpired", "Request has expired.", 400);
+    for is_asked in [false, true] {
+        let world = World::new();
+        (0..1000).for_each(|_| world.fake.refuse(away()));
+        world.ec2.launch(&job()).await.unwrap_err();
+        if is_asked {
+            // By another process, which was killed.
+            world.put(&job(), crate::objects::ASKED, b"");
+        }
+        let cleaned = world.ec2.cleanup(&job(), Disposition::Delete).await;
+        assert_eq!(cleaned.is_ok_and(|left| left.is_gone), !is_asked, "asked: {is_asked}");
+    }
+}

@@ -3,7 +3,7 @@
 use super::{World, job, job_of, lost, numbered};
 use crate::poll::TURN;
 use crate::{
-    cloud::{CloudError, action, fake::refused},
+    cloud::{CloudError, CredentialsEnd, action, fake::refused},
     plan::{
         Handle,
         testing::{site, workload},
@@ -17,6 +17,7 @@ use muster_core::{
         workload::{Staging, Workload},
     },
 };
+use muster_text::time::Timestamp;
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout};
@@ -204,11 +205,23 @@ async fn what_can_never_work_is_a_mistake_and_has_created_nothing() {
     let error = world.ec2.launch(&job_of(&workload(config, site()))).await.unwrap_err();
     assert_eq!((error.class, error.nothing_created), (Class::Config, true));
     insta::assert_snapshot!(chain(&error), @"image ami-0123456789abcdef0 does not exist in eu-west-1, or is not shared with this account");
-    world.fake.state().credentials_end = Some(muster_text::time::Timestamp::of_seconds(super::START + 600));
+    assert_eq!(world.there(), [0; 5]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_are_too_short_are_waited_for_where_others_can_come() {
+    let world = World::new();
+    let end = |seconds: i64, is_final| Some(CredentialsEnd { at: Timestamp::of_seconds(super::START + seconds), is_final });
+    world.fake.state().credentials_end = end(600, true);
     let error = world.ec2.launch(&job()).await.unwrap_err();
     assert_eq!(error.class, Class::Config);
     insta::assert_snapshot!(chain(&error), @"the AWS credentials end in 10m, and the instances need their addresses for up to 30m: use credentials that last longer");
+    world.fake.state().credentials_end = end(600, false);
+    let Launch::NotNow { why, created: None, .. } = world.ec2.launch(&job()).await.unwrap() else { panic!("launched") };
+    insta::assert_snapshot!(why, @"the AWS credentials end in 10m, and the instances need their addresses for up to 30m: waits for some that last longer");
     assert_eq!(world.there(), [0; 5]);
+    world.fake.state().credentials_end = end(3600, false);
+    world.launched(&job()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -370,7 +383,7 @@ async fn a_capacity_block_that_begins_later_is_waited_for_and_one_that_ends_too_
     config["market"] = "capacity-block".into();
     config["capacity_reservation"] = "cr-0123456789abcdef0".into();
     let job = super::job_of(&crate::plan::testing::workload(config, crate::plan::testing::site()));
-    let at = |minutes: i64| Some(muster_text::time::Timestamp::of_seconds(super::START + minutes * 60));
+    let at = |minutes: i64| Some(Timestamp::of_seconds(super::START + minutes * 60));
     let reserve = |starts, ends| {
         world.fake.state().reservations = vec![crate::cloud::Reservation {
             id: "cr-0123456789abcdef0".to_owned(),

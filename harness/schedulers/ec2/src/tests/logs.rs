@@ -109,3 +109,27 @@ async fn a_log_comes_in_pieces_and_goes_on_where_it_was_interrupted() {
 fn job_again() -> Job {
     job()
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_shorter_than_asked_is_read_on() {
+    let log: Vec<u8> = (0..3_000_000_u32).map(|n| (n % 251) as u8).collect();
+    for total in [log.len() as u64, 0] {
+        let world = World::new();
+        let job = world.launched(&job()).await;
+        world.set(&job, "running", None);
+        world.put(&job, "0/log.000", &log);
+        world.says_all(&job, 0, "done", Some(0), total);
+        world.fake.state().most_bytes = Some(400_000);
+        let (sections, gaps) = world.log(&job).await;
+        assert!(sections[0].1 == log && gaps.is_empty(), "{} of {} bytes, {gaps:?}", sections[0].1.len(), log.len());
+    }
+    // What is listed, and never comes.
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.put(&job, "0/log.000", &log);
+    world.says_all(&job, 0, "done", Some(0), log.len() as u64);
+    world.fake.state().most_bytes = Some(0);
+    let (_, gaps) = world.log(&job).await;
+    assert_eq!(gaps, ["3000000 bytes were lost: S3 lists them, and does not give them"]);
+}

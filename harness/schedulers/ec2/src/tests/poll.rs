@@ -277,3 +277,32 @@ async fn sending_and_fetching_files_is_no_time_of_the_script() {
     assert!(matches!(&fetches, JobStatus::Running { has_ended: true, .. }), "{fetches:?}");
     assert!(matches!(world.next(&job, Some(&fetches)).await, JobStatus::Ended(_)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_s3_knows_ends_a_job_of_which_ec2_says_nothing() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.says(&job, 0, "running", None);
+    let boots = world.next(&job, None).await;
+    if !matches!(boots, JobStatus::Running { .. }) {
+        world.next(&job, Some(&boots)).await;
+    }
+    (0..1000).for_each(|_| world.fake.refuse(refused(action::DESCRIBE_INSTANCES, "Unavailable", "", 503)));
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    assert_eq!(world.ec2.wait(&job, None).await.unwrap_err().class, Class::Outage, "it runs, as far as is known");
+    world.says(&job, 0, "done", Some(0));
+    assert!(matches!(world.end(&job).await, Ok(JobStatus::Ended(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_ec2_has_never_listed_is_not_gone_while_ec2_says_nothing() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    (0..1000).for_each(|_| world.fake.refuse(refused(action::DESCRIBE_INSTANCES, "Unavailable", "", 503)));
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_mins(2)).await;
+        let error = world.ec2.wait(&job, None).await.unwrap_err();
+        assert_eq!(error.class, Class::Outage, "{error}");
+    }
+}

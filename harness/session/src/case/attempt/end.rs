@@ -4,7 +4,7 @@ use super::Attempt;
 use crate::{
     case::{context::Context, record::Record},
     panics::panic_message,
-    retry::Failures,
+    retry::{Failures, OUTAGE_LIMIT},
 };
 use futures_util::FutureExt;
 use muster_core::{
@@ -13,7 +13,10 @@ use muster_core::{
     result::Phase,
 };
 use muster_text::time::format_duration;
-use std::{panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
 use tokio::time::{sleep, timeout};
 
 impl Attempt<'_> {
@@ -69,7 +72,7 @@ impl Attempt<'_> {
 }
 
 /// Removes, or stops, with retries and within the limit, until the session waits for no server any more; whatever happens in it, the
-/// caller goes on.
+/// caller goes on. An outage is said, and ends it after five minutes.
 pub(crate) async fn cleaned(
     context: &Context,
     scheduler: &Arc<dyn Scheduler>,
@@ -77,27 +80,44 @@ pub(crate) async fn cleaned(
     how: Disposition,
 ) -> Result<Leftovers, String> {
     let mut failures = Failures::default();
+    let partition = context.partition_of(job);
+    let last = Mutex::new(None);
     let work = async {
         loop {
             match scheduler.cleanup(job, how).await {
                 Err(error) if error.class == Class::Gone => return Ok(Leftovers::default()),
-                Err(error) => match failures.add(&error, None) {
-                    Some(pause) => sleep(pause).await,
-                    None => return Err(error),
-                },
-                done => return done,
+                Err(error) => {
+                    let why = chain(&error);
+                    if error.class == Class::Outage {
+                        context.not_reached(&partition, Phase::Cleanup, &why);
+                    }
+                    *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                    match failures.add(&error, Some(OUTAGE_LIMIT)) {
+                        Some(pause) => sleep(pause).await,
+                        None => return Err(error),
+                    }
+                }
+                done => {
+                    context.reached(&partition, Phase::Cleanup);
+                    return done;
+                }
             }
         }
+    };
+    // What was said last is why.
+    let no_answer = |when: &str| {
+        let said = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        said.map_or_else(|| format!("no answer {when}"), |why| format!("not done {when}: {why}"))
     };
     let limit = scheduler.limits().cleanup;
     let ended = tokio::select! {
         biased;
         ended = timeout(limit, AssertUnwindSafe(work).catch_unwind()) => ended,
-        () = context.give_up.cancelled() => return Err("no answer before the end of the session was given up".to_owned()),
+        () = context.give_up.cancelled() => return Err(no_answer("before the end of the session was given up")),
     };
     match ended {
         Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
         Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
-        Err(_) => Err(format!("no answer within {}", format_duration(limit))),
+        Err(_) => Err(no_answer(&format!("within {}", format_duration(limit)))),
     }
 }

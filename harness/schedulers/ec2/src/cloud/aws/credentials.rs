@@ -17,12 +17,18 @@ use std::{
     fmt,
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use tokio::{sync::Mutex, time::timeout};
 
 /// The longest that looking for credentials may take: a program may ask for them over the network.
 const LIMIT: Duration = Duration::from_secs(30);
+
+/// Where no others come from while this process runs.
+const ENVIRONMENT: &str = "the environment";
+
+/// How often they are looked for while those that were found are valid, and too short for somebody.
+const AGAIN: Duration = Duration::from_secs(20);
 
 /// A service that gives credentials. That of instances is one hop away: who is not on EC2 does not wait for it.
 const OUTSIDE_LIMIT: Duration = Duration::from_secs(10);
@@ -34,9 +40,18 @@ type Provider = Box<dyn ProvideCredentialDyn<Credential = Credential>>;
 pub(super) struct Credentials {
     context: Context,
     providers: Vec<(&'static str, Provider)>,
-    found: Mutex<Option<Credential>>,
+    found: Mutex<Found>,
     /// Amazon has taken some.
     have_worked: AtomicBool,
+}
+
+/// What was found last, and when it was looked for.
+#[derive(Default)]
+struct Found {
+    credential: Option<Credential>,
+    /// They are of the environment.
+    is_final: bool,
+    looked: Option<Instant>,
 }
 
 impl Credentials {
@@ -49,7 +64,7 @@ impl Credentials {
             .with_command_execute(Commands)
             .with_env(environment);
         let providers: Vec<(&str, Provider)> = vec![
-            ("the environment", Box::new(Environment(EnvCredentialProvider::new()))),
+            (ENVIRONMENT, Box::new(Environment(EnvCredentialProvider::new()))),
             ("the profile", Box::new(ProfileCredentialProvider::new())),
             ("single sign-on", Box::new(SSOCredentialProvider::default())),
             ("credential_process", Box::new(ProcessCredentialProvider::new())),
@@ -58,7 +73,7 @@ impl Credentials {
             ("the container", Box::new(ECSCredentialProvider::default())),
             ("the instance", Box::new(IMDSv2CredentialProvider::default())),
         ];
-        Self { context, providers, found: Mutex::new(None), have_worked: AtomicBool::new(false) }
+        Self { context, providers, found: Mutex::default(), have_worked: AtomicBool::new(false) }
     }
 
     pub(super) fn context(&self) -> &Context {
@@ -66,16 +81,33 @@ impl Credentials {
     }
 
     pub(super) async fn get(&self) -> std::result::Result<Credential, CloudError> {
+        self.lasting(Timestamp::of_seconds(0)).await.map(|(credential, _)| credential)
+    }
+
+    /// Those that last until then, if there are such now, and whether no others can come. A program that gives them may take its time,
+    /// and all cases of a session ask.
+    pub(super) async fn lasting(&self, until: Timestamp) -> std::result::Result<(Credential, bool), CloudError> {
         let mut found = self.found.lock().await;
-        if let Some(credential) = found.as_ref().filter(|credential| credential.is_valid()) {
-            return Ok(credential.clone());
+        let is_young = found.looked.is_some_and(|at| at.elapsed() < AGAIN);
+        let lasts = |credential: &&Credential| is_young || end(credential).is_none_or(|end| end >= until);
+        if let Some(credential) = found.credential.as_ref().filter(|credential| credential.is_valid()).filter(lasts) {
+            return Ok((credential.clone(), found.is_final));
         }
+        found.looked = Some(Instant::now());
         let credential = timeout(LIMIT, self.look())
             .await
             .unwrap_or_else(|_| Err(format!("looking for AWS credentials took longer than {} s", LIMIT.as_secs())));
-        let credential = credential.map_err(|why| self.none(why))?;
-        *found = Some(credential.clone());
-        Ok(credential)
+        match (credential, found.credential.take_if(|known| known.is_valid())) {
+            (Ok((place, credential)), _) => {
+                (found.credential, found.is_final) = (Some(credential.clone()), place == ENVIRONMENT);
+                Ok((credential, found.is_final))
+            }
+            (Err(_), Some(credential)) => {
+                found.credential = Some(credential.clone());
+                Ok((credential, found.is_final))
+            }
+            (Err(why), None) => Err(self.none(why)),
+        }
     }
 
     /// Amazon has taken those that were found.
@@ -91,16 +123,22 @@ impl Credentials {
     /// What Amazon refuses is not used again.
     pub(super) async fn forget(&self, refused: &Credential) {
         let mut found = self.found.lock().await;
-        if found.as_ref().is_some_and(|credential| credential.access_key_id == refused.access_key_id) {
-            *found = None;
+        if found.credential.as_ref().is_some_and(|credential| credential.access_key_id == refused.access_key_id) {
+            found.credential = None;
         }
     }
 
-    async fn look(&self) -> std::result::Result<Credential, String> {
+    /// As if they had been looked for long ago.
+    #[cfg(test)]
+    pub(super) fn forget_the_time(&mut self) {
+        self.found.get_mut().looked = None;
+    }
+
+    async fn look(&self) -> std::result::Result<(&'static str, Credential), String> {
         let mut why = Vec::new();
         for (place, provider) in &self.providers {
             match provider.provide_credential_dyn(&self.context).await {
-                Ok(Some(credential)) => return Ok(credential),
+                Ok(Some(credential)) => return Ok((place, credential)),
                 Ok(None) => {}
                 Err(error) if is_absent(&error) => {}
                 Err(error) => why.push(format!("{place}: {error}")),

@@ -5,12 +5,14 @@
 //! mod          the calls                     query     parameters as a form        answers   XML of EC2
 //! wire         signed, sent, sent again      refusals  errors, and what helps      s3        objects
 //! credentials  where they are found          http      connections and proxies      copy      large files
+//! options      what a request can do without
 //! ```
 
 mod answers;
 mod copy;
 mod credentials;
 mod http;
+mod options;
 mod query;
 mod refusals;
 mod s3;
@@ -19,8 +21,8 @@ mod tests;
 mod wire;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece, Reservation,
-    Subnet, Tags, Thing, action,
+    Call, Cloud, CloudError, CredentialsEnd, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece,
+    Reservation, Subnet, Tags, Thing, action,
 };
 use crate::plan::Place;
 use answers::{Console, Created, Done, Page};
@@ -53,12 +55,14 @@ pub(crate) fn connect(place: &Place) -> Result<Arc<dyn Cloud>, CloudError> {
 
 struct Aws {
     wire: Wire,
+    /// What was refused of what requests can do without.
+    refused: options::Refused,
 }
 
 impl Aws {
     fn new(place: &Place, environment: impl Env) -> Result<Self, CloudError> {
         let unreached = |why| CloudError::Unreached { service: "AWS", action: "connections".to_owned(), why };
-        Ok(Self { wire: Wire::new(place, environment).map_err(unreached)? })
+        Ok(Self { wire: Wire::new(place, environment).map_err(unreached)?, refused: options::Refused::default() })
     }
 
     /// A call of the query protocol.
@@ -76,9 +80,26 @@ impl Aws {
     }
 
     async fn ec2<T: DeserializeOwned>(&self, action: &'static str, parameters: Value) -> Result<T, CloudError> {
-        let ask = self.form((Service::Ec2, EC2), action, &parameters);
-        let Answer { body, .. } = self.wire.call(ask, |status| status.is_success()).await?;
-        xml("EC2", action, &body)
+        let instance_type = parameters.get("InstanceType").and_then(Value::as_str).unwrap_or_default().to_owned();
+        self.ec2_of_type(&instance_type, action, parameters).await
+    }
+
+    /// A call about instances of a type, without the options that are refused for it.
+    async fn ec2_of_type<T: DeserializeOwned>(
+        &self,
+        instance_type: &str,
+        action: &'static str,
+        mut parameters: Value,
+    ) -> Result<T, CloudError> {
+        self.refused.leave_out(instance_type, &mut parameters);
+        loop {
+            let ask = self.form((Service::Ec2, EC2), action, &parameters);
+            match self.wire.call(ask, |status| status.is_success()).await {
+                Ok(Answer { body, .. }) => return xml("EC2", action, &body),
+                Err(error) if self.refused.learn(action, instance_type, &mut parameters, &error) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// The same where one of these refusals means that it is so already.
@@ -141,10 +162,10 @@ impl Aws {
         Ok(())
     }
 
-    async fn terminated(&self, mut ids: Vec<String>) -> Result<(), CloudError> {
+    async fn terminated(&self, instance_type: &str, mut ids: Vec<String>) -> Result<(), CloudError> {
         loop {
             let parameters = json!({ "InstanceIds": ids, "Force": true, "SkipOsShutdown": true });
-            let error = match self.ec2::<Done>(action::TERMINATE_INSTANCES, parameters).await {
+            let error = match self.ec2_of_type::<Done>(instance_type, action::TERMINATE_INSTANCES, parameters).await {
                 Ok(Done {}) => return Ok(()),
                 Err(error) => error,
             };
@@ -215,8 +236,11 @@ impl Cloud for Aws {
         Box::pin(self.account_of())
     }
 
-    fn credentials_end(&self) -> Call<'_, Option<Timestamp>> {
-        Box::pin(async { Ok(credentials::end(&self.wire.credentials.get().await?)) })
+    fn credentials_end(&self, wanted: Timestamp) -> Call<'_, Option<CredentialsEnd>> {
+        Box::pin(async move {
+            let (credential, is_final) = self.wire.credentials.lasting(wanted).await?;
+            Ok(credentials::end(&credential).map(|at| CredentialsEnd { at, is_final }))
+        })
     }
 
     fn images<'a>(&'a self, which: &'a Images) -> Call<'a, Vec<Image>> {
@@ -283,10 +307,10 @@ impl Cloud for Aws {
         })
     }
 
-    fn terminate<'a>(&'a self, ids: &'a [String]) -> Call<'a, ()> {
+    fn terminate<'a>(&'a self, instance_type: &'a str, ids: &'a [String]) -> Call<'a, ()> {
         Box::pin(async {
             for some in ids.chunks(MOST_IDS) {
-                self.terminated(some.to_vec()).await?;
+                self.terminated(instance_type, some.to_vec()).await?;
             }
             Ok(())
         })

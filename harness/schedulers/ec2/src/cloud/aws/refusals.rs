@@ -1,6 +1,6 @@
 //! Why a service refuses: each has a form of its own for it.
 
-use crate::cloud::{CloudError, Kind};
+use crate::cloud::{CLOCK, CloudError, Kind};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use muster_text::time::Timestamp;
@@ -97,7 +97,7 @@ pub(super) fn is_ended(error: &CloudError) -> bool {
     let CloudError::Refused { code, message, .. } = error else { return false };
     match code.as_str() {
         "ExpiredToken" | "ExpiredTokenException" => true,
-        "RequestExpired" => !message.contains("the clock of this machine"),
+        "RequestExpired" => !message.contains(CLOCK),
         _ => false,
     }
 }

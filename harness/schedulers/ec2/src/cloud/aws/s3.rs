@@ -115,7 +115,9 @@ pub(super) async fn delete(wire: &Wire, bucket: &str, keys: &[String]) -> Result
         let answer = wire.call(ask, |status| status.is_success()).await?;
         let deleted: Deleted = super::xml("S3", action::DELETE_OBJECTS, &answer.body)?;
         if let Some(NotDeleted { key, code, message }) = deleted.errors.into_iter().next() {
-            let (service, action, status) = ("S3", action::DELETE_OBJECTS.to_owned(), answer.status.as_u16());
+            // The answer is fine, and this part of it is not: a failure of S3's passes.
+            let status = if matches!(&*code, "InternalError" | "ServiceUnavailable") { 500 } else { answer.status.as_u16() };
+            let (service, action) = ("S3", action::DELETE_OBJECTS.to_owned());
             let message = format!("{key}: {message}");
             let origin = format!("at {}", wire.host_of(&wire.object(bucket, "")));
             return Err(CloudError::Refused { service, action, code, message, status, origin });

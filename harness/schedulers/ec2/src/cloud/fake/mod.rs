@@ -3,8 +3,8 @@
 mod state;
 
 use super::{
-    Call, Cloud, CloudError, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece, Reservation,
-    Subnet, Tags, Thing, action, piece_of,
+    Call, Cloud, CloudError, CredentialsEnd, Downloaded, Filter, Image, Images, Instance, InstanceType, Method, Object, Piece,
+    Reservation, Subnet, Tags, Thing, action, piece_of,
 };
 use crate::plan::Place;
 use futures_util::future::{pending, ready};
@@ -150,7 +150,7 @@ impl Cloud for Fake {
         self.call(action::GET_CALLER_IDENTITY, |state| Ok(state.account.clone()))
     }
 
-    fn credentials_end(&self) -> Call<'_, Option<Timestamp>> {
+    fn credentials_end(&self, _: Timestamp) -> Call<'_, Option<CredentialsEnd>> {
         Box::pin(ready(Ok(self.state().credentials_end)))
     }
 
@@ -216,7 +216,7 @@ impl Cloud for Fake {
         })
     }
 
-    fn terminate<'a>(&'a self, ids: &'a [String]) -> Call<'a, ()> {
+    fn terminate<'a>(&'a self, _: &'a str, ids: &'a [String]) -> Call<'a, ()> {
         self.call(action::TERMINATE_INSTANCES, |state| {
             let live = |instance: &&mut Instance| ids.contains(&instance.id) && instance.state != "terminated";
             for instance in state.instances.iter_mut().filter(live) {
@@ -318,7 +318,7 @@ impl Cloud for Fake {
         self.call(action::GET_OBJECT, |state| {
             let at = (bucket.to_owned(), key.to_owned());
             let piece = |bytes: &Vec<u8>| Piece {
-                bytes: piece_of(bytes, from),
+                bytes: piece_of(bytes, from).into_iter().take(state.most_bytes.unwrap_or(usize::MAX)).collect(),
                 etag: etag(bytes),
                 modified: state.modified.get(&at).copied(),
             };

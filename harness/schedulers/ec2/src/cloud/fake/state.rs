@@ -1,7 +1,7 @@
 //! What is in the region in memory, and what changes it in more than one step.
 
 use super::refused;
-use crate::cloud::{CloudError, Filter, Image, Instance, InstanceType, Reservation, Subnet, Tags, Thing, action};
+use crate::cloud::{CloudError, CredentialsEnd, Filter, Image, Instance, InstanceType, Reservation, Subnet, Tags, Thing, action};
 use muster_text::{Value, time::Timestamp};
 use std::collections::BTreeMap;
 
@@ -12,7 +12,9 @@ pub(crate) struct State {
     /// All calls end with that.
     pub no_region: bool,
     /// `None`: they do not end.
-    pub credentials_end: Option<Timestamp>,
+    /// The most bytes of an object that one answer has, where that is less than was asked for.
+    pub most_bytes: Option<usize>,
+    pub credentials_end: Option<CredentialsEnd>,
     /// When instances are launched.
     pub now: Option<Timestamp>,
     pub images: Vec<Image>,

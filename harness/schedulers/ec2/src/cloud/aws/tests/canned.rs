@@ -1,7 +1,7 @@
 //! Against a server that says what a test wants, in the order of the requests.
 
 use super::{super::s3, KEYS, client};
-use crate::cloud::{Cloud, CloudError, Tags, contract::filter};
+use crate::cloud::{Cloud, CloudError, CredentialsEnd, Tags, contract::filter};
 use muster_text::time::Timestamp;
 use serde_json::json;
 use std::{
@@ -68,6 +68,14 @@ pub(super) fn answer(status: u16, headers: &str, body: &str) -> String {
 fn refusal(status: u16, code: &str) -> String {
     let body = format!("<Response><Errors><Error><Code>{code}</Code><Message>no</Message></Error></Errors></Response>");
     answer(status, "", &body)
+}
+
+fn refusal_with(code: &str, message: &str) -> String {
+    answer(
+        400,
+        "",
+        &format!("<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"),
+    )
 }
 
 const NONE: &str = "<DescribeInstancesResponse><requestId>r</requestId><reservationSet/></DescribeInstancesResponse>";
@@ -187,9 +195,9 @@ async fn one_client_serves_several_tasks_at_the_same_time() {
 #[tokio::test]
 async fn when_credentials_end_is_known_and_nothing_asks_for_it() {
     let end = [KEYS[0], KEYS[1], ("AWS_CREDENTIAL_EXPIRATION", "2099-01-01T00:00:00Z")];
-    let ends = client("http://127.0.0.1:1", &end).credentials_end().await.unwrap();
-    assert_eq!(ends, Some(Timestamp::of_seconds(4_070_908_800)));
-    assert_eq!(client("http://127.0.0.1:1", &KEYS).credentials_end().await.unwrap(), None);
+    let ends = client("http://127.0.0.1:1", &end).credentials_end(Timestamp::of_seconds(0)).await.unwrap();
+    assert_eq!(ends, Some(CredentialsEnd { at: Timestamp::of_seconds(4_070_908_800), is_final: true }));
+    assert_eq!(client("http://127.0.0.1:1", &KEYS).credentials_end(Timestamp::of_seconds(0)).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -222,4 +230,48 @@ async fn an_object_of_many_pieces_that_s3_does_not_complete_is_an_error() {
         body.ends_with("<Part><PartNumber>1</PartNumber><ETag>&quot;a&quot;</ETag></Part></CompleteMultipartUpload>"),
         "{body}"
     );
+}
+
+#[tokio::test]
+async fn an_option_that_a_type_refuses_is_left_out_for_it_and_for_no_other() {
+    let done = answer(200, "", "<TerminateInstancesResponse><requestId>r</requestId></TerminateInstancesResponse>");
+    let refused = refusal_with("OperationNotPermitted", "SkipOsShutdown is not supported on Xen instance types.");
+    let protected = refusal_with("OperationNotPermitted", "The instance 'i-3' may not be terminated. Modify its attribute.");
+    let answers = [refused, done.clone(), done.clone(), done.clone(), protected.clone(), protected];
+    let server = Server::start(answers.to_vec()).await;
+    let cloud = client(&server.address, &KEYS);
+    for (instance_type, id) in [("t2.micro", "i-1"), ("t2.micro", "i-2"), ("c7i.large", "i-4")] {
+        cloud.terminate(instance_type, &[id.to_owned()]).await.unwrap();
+    }
+    // Without any option it is refused all the same: that answer counts.
+    let error = cloud.terminate("c7i.large", &["i-3".to_owned()]).await.unwrap_err().to_string();
+    assert!(error.contains("OperationNotPermitted: The instance 'i-3' may not be terminated."), "{error}");
+    let sent = server.asked().into_iter().map(|request| request.rsplit_once("&Version=2016-11-15&").unwrap().1.to_owned());
+    let (all, some) = ("&Force=true&SkipOsShutdown=true", "&Force=true");
+    let expected = [("1", all), ("1", some), ("2", some), ("4", all), ("3", all), ("3", "")];
+    assert_eq!(sent.collect::<Vec<_>>(), expected.map(|(id, options)| format!("InstanceId.1=i-{id}{options}")));
+}
+
+#[tokio::test]
+async fn a_launch_goes_on_without_an_option_that_is_not_known_there() {
+    let launched = "<RunInstancesResponse><instancesSet/></RunInstancesResponse>";
+    let unknown = |name: &str| refusal_with("UnknownParameter", &format!("The parameter {name} is not recognized"));
+    let server = Server::start(vec![unknown("InstanceMetadataTags"), unknown("Monitoring"), answer(200, "", launched)]).await;
+    let cloud = client(&server.address, &KEYS);
+    let metadata = json!({ "HttpTokens": "required", "InstanceMetadataTags": "disabled" });
+    let request = json!({ "InstanceType": "c7i.large", "MetadataOptions": metadata, "Monitoring": { "Enabled": true } });
+    // What was tried with `DryRun` is known.
+    cloud.try_run_instances(&request).await.unwrap();
+    cloud.run_instances(&request).await.unwrap();
+    let sent = server.asked();
+    assert_eq!(sent.len(), 4);
+    assert!(sent[3].ends_with("&InstanceType=c7i.large&MetadataOptions.HttpTokens=required"), "{}", sent[3]);
+}
+
+#[tokio::test]
+async fn an_object_that_s3_fails_to_delete_may_be_deleted_later() {
+    let failed = "<DeleteResult><Error><Key>a</Key><Code>InternalError</Code><Message>again</Message></Error></DeleteResult>";
+    let server = Server::start(vec![answer(200, "", failed)]).await;
+    let error = client(&server.address, &KEYS).delete("bench", &["a".to_owned()]).await.unwrap_err();
+    assert!(crate::failure::may_pass(&error), "{error}");
 }

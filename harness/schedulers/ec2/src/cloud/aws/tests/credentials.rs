@@ -6,6 +6,7 @@ use super::{
     environment,
 };
 use crate::cloud::CloudError;
+use muster_text::time::Timestamp;
 use std::{fs, os::unix::fs::PermissionsExt};
 use tempfile::TempDir;
 
@@ -62,6 +63,27 @@ async fn credentials_are_found_where_the_tools_of_amazon_find_them() {
     let metadata = [("AWS_EC2_METADATA_SERVICE_ENDPOINT", &*instance.address)];
     assert_eq!(found(&metadata).await, format!("c s-c until {END}"));
     assert!(instance.asked()[0].starts_with("PUT /latest/api/token "), "{}", instance.asked()[0]);
+}
+
+/// A program gives those that it has while they are valid, and then others.
+#[tokio::test]
+async fn credentials_that_are_too_short_are_looked_for_again() {
+    let home = home();
+    let variables = [("HOME", home.path().to_str().unwrap()), ("AWS_EC2_METADATA_DISABLED", "true"), ("AWS_PROFILE", "asks")];
+    let mut credentials = Credentials::new(Http::new().unwrap(), environment(&variables));
+    let first = credentials.get().await.unwrap();
+    let program = home.path().join("process");
+    let text = fs::read_to_string(&program).unwrap();
+    fs::write(&program, text.replace("asked", "later").replace("2099", "2999")).unwrap();
+    let (soon, late) = (Timestamp::of_seconds(4_000_000_000), Timestamp::of_seconds(5_000_000_000));
+    assert_eq!(credentials.lasting(late).await.unwrap().0.access_key_id, "asked", "it was asked a moment ago");
+    credentials.forget_the_time();
+    assert_eq!(credentials.lasting(soon).await.unwrap().0.access_key_id, first.access_key_id);
+    assert_eq!(credentials.lasting(late).await.unwrap().0.access_key_id, "later");
+    // One that fails takes nothing away.
+    credentials.forget_the_time();
+    fs::remove_file(&program).unwrap();
+    assert_eq!(credentials.lasting(Timestamp::of_seconds(99_000_000_000)).await.unwrap().0.access_key_id, "later");
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ async fn every_page_is_read() {
     let all: Vec<_> = all.into_iter().filter(|one| one.token.starts_with("rfm-pages-")).collect();
     assert_eq!(all.len(), 250);
     let ids: Vec<String> = all.into_iter().map(|one| one.id).collect();
-    cloud.terminate(&ids).await.unwrap();
+    cloud.terminate(&world.instance_type, &ids).await.unwrap();
 
     // A page of S3 has 50 there.
     let some = futures_util::stream::iter(0..120);
@@ -276,7 +276,7 @@ async fn whole_run(cloud: &Aws, world: &World, handle: &Handle) -> Result<(), Cl
     cloud.get(bucket, &key, 0).await?;
     cloud.console(&ids[0], true).await?;
     cloud.tag(&ids, ("rfm-expires", "1")).await?;
-    cloud.terminate(&ids).await?;
+    cloud.terminate(&world.instance_type, &ids).await?;
     cloud.security_groups(&[filter("tag:rfm", "a")]).await?;
     cloud.delete_security_group(&group).await?;
     for volume in cloud.free_volumes(&[filter("tag:rfm", "volume")]).await? {
