@@ -246,11 +246,14 @@ impl Cleanup<'_> {
                 asked.is_empty() && started.elapsed() < BY_ITSELF && stay::ends_itself(self.handle.lifetime.keep, &sight.members);
             if !live.is_empty() && !waits {
                 self.tracked.end();
+                let mut refused = Ok(());
                 for (instance_type, ids) in live {
-                    let ended = self.region.cloud.terminate(instance_type, &ids).await;
-                    ended.map_err(|error| failure::of_running(error, "terminate the instances"))?;
-                    asked.extend(ids.into_iter().map(|id| (id, Instant::now())));
+                    match self.region.cloud.terminate(instance_type, &ids).await {
+                        Ok(()) => asked.extend(ids.into_iter().map(|id| (id, Instant::now()))),
+                        Err(error) => refused = Err(failure::of_running(error, "terminate the instances")),
+                    }
                 }
+                refused?;
                 self.region.look_soon();
             }
             let next = Instant::now() + self.handle.poll_interval * 4;

@@ -11,10 +11,14 @@
 //! exit "$rfm_status"
 //! fi
 //! shift
+//! kill() { .. }                `-$$` is the group of the outer shell, too
+//! {                            read to its end before any of it runs: a here-document that nothing ends is a mistake
+//! :
 //! ulimit -s unlimited          the check's part, in a process of its own: what it does to `$$` it does to itself
 //! rfm_load module load gcc     what is prepared, in layers: commands, modules, variables; see [`Preparation`]
 //! export OMP_NUM_THREADS="8"
 //! ./bench -n 4
+//! }
 //! ```
 //! In a container there is only the check's part: what starts it has its own outer shell.
 //!
@@ -36,6 +40,9 @@ use crate::site::modules::{Module, ModulesSystem};
 use muster_core::job::stage_folder::{KEEP_STATUS, OUTER};
 use muster_text::shell;
 use std::fmt::Write;
+
+/// How the check's part begins. Its shell leads no group of processes, so `kill -- -$$` is meant for the group that it is in.
+const PART: &str = "kill() { for rfm_arg do shift; [ \"$rfm_arg\" != \"-$$\" ] || rfm_arg=0; set -- \"$@\" \"$rfm_arg\"; done; command kill \"$@\"; }\n{\n:\n";
 
 /// What one layer of the surroundings puts before a program: a partition, an environment, the check. Later layers may
 /// use what earlier ones set, and within a layer variables what its modules set: ReFrame's order.
@@ -86,7 +93,7 @@ impl Script<'_> {
     /// A lower-case fragment: a NUL byte, a name or a value that `export` does not take, two programs.
     pub fn render(&self) -> Result<String, String> {
         self.refuse_nul()?;
-        let mut text = self.head();
+        let mut text = self.head() + PART;
         self.push_preparations(&mut text)?;
         for line in self.prerun_cmds {
             push_line(&mut text, line);
@@ -101,6 +108,7 @@ impl Script<'_> {
             }
             text.push_str("rfm_post=$?\nexit \"$((rfm_status ? rfm_status : rfm_post))\"\n");
         }
+        text.push_str("}\n");
         Ok(text)
     }
 

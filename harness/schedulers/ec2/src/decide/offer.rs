@@ -74,7 +74,8 @@ impl Refused {
             | "InsufficientVolumeCapacity"
             | "Unsupported" => Refusal::NoCapacity,
             "MaxSpotInstanceCountExceeded" => Refusal::SpotQuota,
-            code if is_quota(code) => Refusal::Quota(number_in(&self.message)),
+            "VcpuLimitExceeded" => Refusal::Quota(number_in(&self.message)),
+            code if is_quota(code) => Refusal::Quota(None),
             "OptInRequired" | "PendingVerification" => Refusal::Forbidden,
             "IdempotentParameterMismatch" => Refusal::TokenReused,
             "IdempotentInstanceTerminated" => Refusal::TokenSpent,
@@ -89,9 +90,12 @@ impl Refused {
     }
 }
 
+/// Limits of one resource, which nobody else uses up: `SecurityGroupsPerInstanceLimitExceeded`.
+const OWN_LIMITS: [&str; 4] = ["Per", "Tag", "Attachment", "Filter"];
+
 /// Whether others use up what this account may have: of processors, volumes, groups, addresses.
 pub(crate) fn is_quota(code: &str) -> bool {
-    code.ends_with("LimitExceeded") && Kind::of(code) == Kind::Other
+    code.ends_with("LimitExceeded") && Kind::of(code) == Kind::Other && !OWN_LIMITS.iter().any(|own| code.contains(own))
 }
 
 /// The families that count against one quota of processors, as the names of EC2's quotas have them.
@@ -125,13 +129,14 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
     let is_throttled = Kind::of(&last.code) == Kind::Throttled;
     let same = refused.iter().rev().take_while(|one| one.kind() == last.kind() && one.offer == last.offer).count();
     match last.kind() {
-        Refusal::NoCapacity => following(offers, refused, |at| at > last.offer),
-        Refusal::SpotQuota | Refusal::Quota(_) => {
+        Refusal::NoCapacity | Refusal::SpotQuota | Refusal::Quota(_) => {
+            let needs = |at: usize| vcpus.get(at).copied().flatten();
+            let needs_less = |at: usize, than: usize| needs(at).zip(needs(than)).is_some_and(|(one, other)| one < other);
             let is_open = |at: usize| {
                 let mut used_up = refused.iter().filter(|one| matches!(one.kind(), Refusal::SpotQuota | Refusal::Quota(_)));
-                used_up.all(|one| !share_a_quota(&offers[one.offer], &offers[at]))
+                used_up.all(|one| !share_a_quota(&offers[one.offer], &offers[at]) || needs_less(at, one.offer))
             };
-            match (0..offers.len()).find(|at| *at > last.offer && is_open(*at)) {
+            match (last.offer + 1..offers.len()).find(|at| is_open(*at)) {
                 Some(at) => Next::Try(at),
                 None => never(refused, vcpus).map_or_else(|| no_room(offers, refused), |why| fail(Class::Config, why)),
             }
@@ -146,11 +151,12 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
         Refusal::ProfileUnknown if same < PROFILE_TRIES => Next::Again(Duration::from_secs(5)),
         Refusal::ProfileUnknown | Refusal::Wrong | Refusal::Forbidden => fail(Class::Config, said),
         Refusal::TokenReused | Refusal::TokenSpent if same <= TOKENS => Next::Renew(last.offer),
-        Refusal::TokenReused | Refusal::TokenSpent => fail(Class::Infra, format!("another request had its token: {said}")),
+        Refusal::TokenReused => fail(Class::Infra, format!("another request had its token: {said}")),
+        Refusal::TokenSpent => fail(Class::Infra, format!("what its token has launched has ended: {said}")),
     }
 }
 
-/// Why no offer can ever be launched: each was refused for a quota that is smaller than what it needs.
+/// Why no offer can ever be launched: each that was asked for needs more than its quota, and the others of that quota need no less.
 fn never(refused: &[Refused], vcpus: &[Option<u32>]) -> Option<String> {
     let of = |one: &Refused| match (one.kind(), vcpus.get(one.offer).copied().flatten()) {
         (Refusal::Quota(Some(limit)), Some(needed)) if needed > limit => Some(format!(
@@ -162,11 +168,7 @@ fn never(refused: &[Refused], vcpus: &[Option<u32>]) -> Option<String> {
     refused.iter().map(of).collect::<Option<Vec<String>>>()?.into_iter().next()
 }
 
-fn following(offers: &[Offer], refused: &[Refused], is_next: impl Fn(usize) -> bool) -> Next {
-    (0..offers.len()).find(|at| is_next(*at)).map_or_else(|| no_room(offers, refused), Next::Try)
-}
-
-/// Every offer was refused: what each of them got.
+/// No offer is left: what each that was asked for got.
 fn no_room(offers: &[Offer], refused: &[Refused]) -> Next {
     let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
     for one in refused {

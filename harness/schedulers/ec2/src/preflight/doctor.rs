@@ -68,10 +68,11 @@ pub(crate) async fn credentials(region: Result<Result<Arc<Region>, SchedulerErro
         }
         Err(error) => vec![Probed::error(CREDENTIALS, error.to_string(), hint())],
         Ok((None, account)) => vec![Probed::fine(CREDENTIALS, format!("of account {account}, which do not end"))],
-        Ok((Some(CredentialsEnd { at: end, .. }), account)) => {
+        Ok((Some(CredentialsEnd { at: end, is_final }), account)) => {
             let left = end.since(region.now());
             let what = format!("of account {account}, until {} (for {})", shown(end), format_duration(left));
-            let longer = Some("cases whose `time_limit` lasts longer are not launched".to_owned());
+            let then = if is_final { "are not launched" } else { "wait for others" };
+            let longer = Some(format!("cases whose `time_limit` lasts longer {then}"));
             vec![if left < SOON { Probed::warning(CREDENTIALS, what, longer) } else { Probed::fine(CREDENTIALS, what) }]
         }
     }

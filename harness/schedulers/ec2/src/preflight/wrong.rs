@@ -8,7 +8,7 @@ use crate::{
         block::{Block, block, shown},
         offer::{Refusal, Refused, share_a_quota},
     },
-    plan::Handle,
+    plan::{Handle, Offer},
     resolve::Unresolved,
 };
 use muster_text::{diagnostic::did_you_mean, time::Timestamp};
@@ -295,8 +295,12 @@ impl List {
         let (Some(limit), Some(Ok(types))) = (limit, &facts.types) else { return };
         let Some(found) = handle.offers.iter().find_map(|offer| types.get(&offer.instance_type)) else { return };
         let needed = found.vcpus.saturating_mul(handle.instances);
-        // Another offer may have room in the quota of its own family.
-        if needed > limit && handle.offers.iter().all(|offer| share_a_quota(offer, &handle.offers[0])) {
+        // Another offer may have room in the quota of its own family, or need less.
+        let is_too_large = |offer: &Offer| {
+            let vcpus = types.get(&offer.instance_type).map(|found| found.vcpus.saturating_mul(handle.instances));
+            share_a_quota(offer, &handle.offers[0]) && vcpus.is_some_and(|vcpus| vcpus > limit)
+        };
+        if handle.offers.iter().all(is_too_large) {
             let (count, name) = (handle.instances, &found.name);
             self.say(
                 format!("{count} x {name} need {needed} vCPUs, and the quota of this account is {limit}, so that it can never run ({code})"),

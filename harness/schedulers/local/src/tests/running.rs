@@ -47,6 +47,9 @@ async fn every_way_to_end_is_reported() {
         // As it would end by itself: what is sent to the script's own process ends the script.
         ("kill -TERM $$; sleep 60", Exit::Code(143), Some("usually signal 15 (SIGTERM)")),
         ("trap 'exit 4' TERM; export TOP_PID=$$; (kill -s TERM $TOP_PID); sleep 60", Exit::Code(4), None),
+        ("kill -TERM -$$; echo more; sleep 60", Exit::Code(143), Some("usually signal 15 (SIGTERM)")),
+        ("(sleep 0.1; kill -- -$$) & sleep 60", Exit::Code(143), Some("usually signal 15 (SIGTERM)")),
+        ("cat > input <<END\nsize 100\n  END", Exit::Code(2), None),
         ("kill -KILL $PPID; sleep 60", Exit::Signal(9), Some("signal 9 (SIGKILL) ended the shell of the job")),
         ("sleep 60 & true", Exit::Code(0), None),
         ("(", Exit::Code(2), None),

@@ -118,8 +118,8 @@ impl Attempt<'_> {
                 return Err(error.into());
             }
         };
-        // Whatever comes after its number, the job exists.
-        if let Some(id) = submitted(&answer.stdout) {
+        let id = submitted(&answer.stdout);
+        if let Some(id) = id.filter(|_| answer.is_ok()) {
             let launched = self.known(id.to_owned(), started, doubtful);
             let tracked = self.cluster.track(&launched)?;
             turn.let_in(move || tracked.is_over());
@@ -130,6 +130,10 @@ impl Attempt<'_> {
         }
         let complaint = answer.complaint();
         let why = shortened(&complaint);
+        if id.is_some() {
+            // It may be the job's, or a figure of a wrapper.
+            return self.recover(turn, started, &format!("sbatch: {why}")).await;
+        }
         match classify(&answer, &handle.policy.resubmit) {
             Refusal::NoRoom => {
                 turn.refused(&why);

@@ -31,8 +31,22 @@ const FULL: &[&str] = &[
     "RPC rate limited",
 ];
 
-/// The request may have been taken, although another part of the text is in [`AWAY`].
-const TAKEN: &[&str] = &["receive failure", "send failure", "shutdown failure", "timed out reading", "timed out writing"];
+/// The request may have been taken, whatever else the text says: its answer did not come, or could not be read.
+const TAKEN: &[&str] = &[
+    "receive failure",
+    "send failure",
+    "shutdown failure",
+    "timed out reading",
+    "timed out writing",
+    "RESPONSE_",
+    "auth_g_verify",
+    "decode failed",
+    "slurm_unpack_received_msg",
+];
+/// sbatch asks again by itself after this.
+const ASKS_AGAIN: &str = "retrying";
+/// The end of ssh whose connection did not come about, or broke.
+const SSH: i32 = 255;
 
 const IDENTITY: &[&str] = &[
     "authentication",
@@ -117,14 +131,19 @@ const UNREAD: &[&str] = &[
     "unrecognized",
 ];
 
+/// How a line of it begins.
+const SAYS: &[&str] = &["sbatch: error: ", "sbatch: unrecognized ", "sbatch: invalid ", "sbatch: option ", "sbatch: ambiguous "];
+
 pub(super) fn classify(answer: &Answer, resubmit: &[String]) -> Refusal {
     let complaint = answer.complaint();
     let has = |signs: &[&str]| signs.iter().any(|sign| complaint.contains(sign));
     let again = resubmit.iter().filter_map(|text| Regex::new(text).ok()).any(|regex| regex.is_match(&complaint));
-    if again || has(FULL) {
-        Refusal::NoRoom
-    } else if answer.status.is_none() || has(TAKEN) {
+    let is_full = complaint.split("; ").any(|line| !line.contains(ASKS_AGAIN) && FULL.iter().any(|sign| line.contains(sign)));
+    let is_broken = answer.status == Some(SSH) && !complaint.contains("connect to host");
+    if answer.status.is_none() || is_broken || has(TAKEN) {
         Refusal::Lost
+    } else if again || is_full {
+        Refusal::NoRoom
     } else if has(IDENTITY) {
         Refusal::Identity
     } else if has(AWAY) {
@@ -142,9 +161,10 @@ fn is_refusal(complaint: &str) -> bool {
     if let Some((_, said)) = heads.iter().find_map(|head| complaint.rsplit_once(head)) {
         return REFUSED.iter().any(|text| said.starts_with(text));
     }
-    let lower = complaint.to_lowercase();
-    complaint.split("; ").next().is_some_and(|first| first.starts_with("sbatch: "))
-        && UNREAD.iter().any(|sign| lower.contains(sign))
+    // Wrappers print lines of their own, and plugins print through sbatch what is no error.
+    let is_of_sbatch = |line: &&str| SAYS.iter().any(|head| line.starts_with(head));
+    let mut said = complaint.split("; ").filter(is_of_sbatch).map(str::to_lowercase);
+    said.any(|line| UNREAD.iter().any(|sign| line.contains(sign)))
 }
 
 /// The number of the job that was submitted: `12`, or `12;CLUSTER`, on a line by itself.
@@ -257,6 +277,16 @@ mod tests {
             ("allocation failure: Requested node configuration is not available", Refusal::Mistake),
             ("sbatch: unrecognized option '--nodez=2'; Try \"sbatch --help\" for more information", Refusal::Mistake),
             ("sbatch: error: Invalid --begin specification", Refusal::Mistake),
+            ("welcome to login1; sbatch: error: Invalid --begin specification", Refusal::Mistake),
+            ("sbatch: lua: partition gpu is empty now; Connection to login closed", Refusal::Lost),
+            (
+                "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying; sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+                Refusal::Lost,
+            ),
+            (
+                "sbatch: error: Munge decode failed: Failed to connect; sbatch: error: Batch job submission failed: Protocol authentication error",
+                Refusal::Lost,
+            ),
             ("sbatch: error: plugin: try later", Refusal::NoRoom),
         ];
         let said = |complaint: &str, status| Answer {
@@ -270,6 +300,9 @@ mod tests {
         }
         // Killed after it has said something.
         assert_eq!(classify(&said("sbatch: error: Invalid --begin specification", None), &[]), Refusal::Lost);
+        // The connection was there.
+        assert_eq!(classify(&said("client_loop: send disconnect: Connection timed out", Some(255)), &[]), Refusal::Lost);
+        assert_eq!(classify(&said("ssh: connect to host login: Connection timed out", Some(255)), &[]), Refusal::Away);
     }
 
     #[test]

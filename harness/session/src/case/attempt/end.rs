@@ -105,7 +105,7 @@ pub(crate) async fn cleaned(
         }
     };
     // What was said last is why.
-    let no_answer = |when: &str| {
+    let given_up = |when: &str| {
         let said = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         said.map_or_else(|| format!("no answer {when}"), |why| format!("not done {when}: {why}"))
     };
@@ -113,11 +113,11 @@ pub(crate) async fn cleaned(
     let ended = tokio::select! {
         biased;
         ended = timeout(limit, AssertUnwindSafe(work).catch_unwind()) => ended,
-        () = context.give_up.cancelled() => return Err(no_answer("before the end of the session was given up")),
+        () = context.give_up.cancelled() => return Err(given_up("before Muster stopped waiting for the end of the session")),
     };
     match ended {
         Ok(Ok(answer)) => answer.map_err(|error| chain(&error)),
         Ok(Err(panic)) => Err(format!("panicked: {}", panic_message(&*panic))),
-        Err(_) => Err(no_answer(&format!("within {}", format_duration(limit)))),
+        Err(_) => Err(given_up(&format!("within {}", format_duration(limit)))),
     }
 }

@@ -93,10 +93,11 @@ impl Credentials {
         if let Some(credential) = found.credential.as_ref().filter(|credential| credential.is_valid()).filter(lasts) {
             return Ok((credential.clone(), found.is_final));
         }
-        found.looked = Some(Instant::now());
         let credential = timeout(LIMIT, self.look())
             .await
             .unwrap_or_else(|_| Err(format!("looking for AWS credentials took longer than {} s", LIMIT.as_secs())));
+        // Who has waited for this look does not look again.
+        found.looked = Some(Instant::now());
         match (credential, found.credential.take_if(|known| known.is_valid())) {
             (Ok((place, credential)), _) => {
                 (found.credential, found.is_final) = (Some(credential.clone()), place == ENVIRONMENT);

@@ -11,12 +11,12 @@ use std::{collections::BTreeSet, sync::Mutex};
 /// The action, the name of the parameter or of the kind of resource, and what is different without it.
 type Dispensable = (&'static str, &'static str, &'static str);
 
-const OPTIONS: [Dispensable; 6] = [
+/// Not among them: what keeps containers from the credentials of an instance.
+const OPTIONS: [Dispensable; 5] = [
     (TERMINATE_INSTANCES, "SkipOsShutdown", "the instances shut their systems down first"),
     (TERMINATE_INSTANCES, "Force", "an instance that does not shut down may stay for minutes"),
     (RUN_INSTANCES, "Monitoring", "CloudWatch has a figure every 5 minutes, not every minute"),
     (RUN_INSTANCES, "InstanceMetadataTags", "the default of the account says whether an instance can read its tags"),
-    (RUN_INSTANCES, "HttpPutResponseHopLimit", "containers on an instance may reach its credentials"),
     (RUN_INSTANCES, "network-interface", "network interfaces have no tags"),
 ];
 
@@ -38,7 +38,7 @@ impl Refused {
     pub(super) fn learn(&self, action: &str, instance_type: &str, parameters: &mut Value, error: &CloudError) -> bool {
         let CloudError::Refused { code, message, status: ..500, .. } = error else { return false };
         let action = if action == action::TRY_RUN_INSTANCES { RUN_INSTANCES } else { action };
-        let refused = refused(action, code, message);
+        let (refused, is_named) = refused(action, code, message);
         let mut removed = Vec::new();
         for at in refused {
             let before = parameters.clone();
@@ -50,7 +50,9 @@ impl Refused {
         for at in &removed {
             let (_, name, without) = OPTIONS[*at];
             tracing::warn!("{error}; asked again for {instance_type} without {name}: {without}");
-            self.known().insert((*at, instance_type.to_owned()));
+            if is_named {
+                self.known().insert((*at, instance_type.to_owned()));
+            }
         }
         !removed.is_empty()
     }
@@ -60,17 +62,20 @@ impl Refused {
     }
 }
 
-/// The options of an action that a refusal is about: those that it names. An end that is refused in words that name none, and not for
-/// who asks, is asked for again without any: an instance that goes on costs more than a request.
-fn refused(action: &str, code: &str, message: &str) -> Vec<usize> {
-    if Kind::of(code) != Kind::Other || code.starts_with("InvalidInstanceID") {
-        return Vec::new();
+/// The options of an action that a refusal is about, and whether it names them. An end that is refused in words that name none, and not
+/// for who asks, is asked for once more without any: an instance that goes on costs more than a request.
+fn refused(action: &str, code: &str, message: &str) -> (Vec<usize>, bool) {
+    if Kind::of(code) != Kind::Other || code.starts_with("InvalidInstanceID") || code.ends_with("LimitExceeded") {
+        return (Vec::new(), false);
     }
     let plain = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
     let said = plain(message);
     let of_action = || OPTIONS.iter().enumerate().filter(|(_, option)| option.0 == action);
     let named: Vec<usize> = of_action().filter(|(_, option)| said.contains(&plain(option.1))).map(|(at, _)| at).collect();
-    if named.is_empty() && action == TERMINATE_INSTANCES { of_action().map(|(at, _)| at).collect() } else { named }
+    match named.is_empty() && action == TERMINATE_INSTANCES {
+        true => (of_action().map(|(at, _)| at).collect(), false),
+        false => (named, true),
+    }
 }
 
 /// Removes a parameter wherever it is, and from lists what is for such a resource.
@@ -120,10 +125,10 @@ mod tests {
                 "network-interface",
             ),
             ("RunInstances", "InvalidParameterValue", "SkipOsShutdown", ""),
-            ("RunInstances", "VcpuLimitExceeded", "no", ""),
+            ("RunInstances", "NetworkInterfaceLimitExceeded", "too many network interfaces", ""),
         ];
         for (action, code, message, expected) in rows {
-            let names: Vec<&str> = super::refused(action, code, message).into_iter().map(|at| OPTIONS[at].1).collect();
+            let names: Vec<&str> = super::refused(action, code, message).0.into_iter().map(|at| OPTIONS[at].1).collect();
             assert_eq!(names.join(" "), expected, "{action} {code} {message}");
         }
     }

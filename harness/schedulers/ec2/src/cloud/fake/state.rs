@@ -11,9 +11,9 @@ pub(crate) struct State {
     pub account: String,
     /// All calls end with that.
     pub no_region: bool,
-    /// `None`: they do not end.
     /// The most bytes of an object that one answer has, where that is less than was asked for.
     pub most_bytes: Option<usize>,
+    /// `None`: they do not end.
     pub credentials_end: Option<CredentialsEnd>,
     /// When instances are launched.
     pub now: Option<Timestamp>,

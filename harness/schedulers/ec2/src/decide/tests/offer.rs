@@ -55,7 +55,11 @@ fn a_quota_that_is_too_small_fails_at_once_and_one_that_is_used_up_is_waited_for
     assert_eq!(next(&[refused(0, "MaxSpotInstanceCountExceeded")]), Next::Try(2), "on demand has another quota");
     assert!(matches!(next(&[refused(3, "MaxSpotInstanceCountExceeded")]), Next::Wait(_)));
     for others in ["VolumeLimitExceeded", "InstanceLimitExceeded", "NetworkInterfaceLimitExceeded"] {
-        assert!(matches!(next(&[refused(3, others)]), Next::Wait(_)), "{others}");
+        let other = Refused { message: "your maximum storage limit of 20 TiB".into(), ..refused(3, others) };
+        assert!(matches!(next(&[other]), Next::Wait(_)), "{others}");
+    }
+    for own in ["TagLimitExceeded", "SecurityGroupsPerInstanceLimitExceeded", "AttachmentLimitExceeded"] {
+        assert!(matches!(next(&[refused(3, own)]), Next::Fail { class: Class::Config, .. }), "{own}");
     }
 }
 
@@ -82,6 +86,14 @@ fn a_quota_of_one_family_leaves_the_others() {
             None => assert!(matches!(next, Next::Wait(_)), "{types:?}: {next:?}"),
         }
     }
+    let small = Refused { message: "current vCPU limit of 64 allows".into(), ..refused(0, "VcpuLimitExceeded") };
+    let offers = of(&["c7i.24xlarge", "m7i.24xlarge", "c7i.large"]);
+    let next = |refused: &[Refused]| next_offer(&offers, refused, &[Some(96), Some(96), Some(2)]);
+    assert_eq!(next(std::slice::from_ref(&small)), Next::Try(2), "what needs less may have room in the same quota");
+    let full = [small.clone(), Refused { offer: 2, ..small.clone() }];
+    assert!(matches!(next(&full), Next::Wait(_)), "2 of 64 may become free");
+    let none = [refused(0, "InsufficientInstanceCapacity"), Refused { offer: 1, ..small }];
+    assert_eq!(next(&none), Next::Try(2));
 }
 
 #[test]

@@ -99,10 +99,11 @@ impl Section {
                     let is_enough = whole && tries.answered + 1 >= INCOMPLETE_READS;
                     let end = at_eof.take_if(|eof| is_enough && self.is_end(eof, date));
                     let grows = !previous && matches!(view.instance, Instance::Running(_));
-                    let is_settled = grows || whole && ended_at.replace(self.reader.read_to()) == Some(self.reader.read_to());
+                    let is_settled = grows || whole && ended_at == Some(self.reader.read_to());
+                    ended_at = whole.then(|| self.reader.read_to()).or(ended_at);
                     let is_read = whole && is_settled && notes.is_empty();
-                    // The first end is only to be seen once more.
-                    at_once = whole && !is_settled && notes.is_empty() && tries.answered == 0;
+                    // To see the first end once more needs no pause.
+                    at_once = whole && !is_settled && self.reader.has_lines && tries.answered == 0;
                     if end.is_some() || is_read && (is_enough || self.reader.caught_up()) {
                         if let Some(eof) = end {
                             self.reader = eof.reader;

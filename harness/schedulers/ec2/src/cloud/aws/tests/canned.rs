@@ -237,7 +237,7 @@ async fn an_option_that_a_type_refuses_is_left_out_for_it_and_for_no_other() {
     let done = answer(200, "", "<TerminateInstancesResponse><requestId>r</requestId></TerminateInstancesResponse>");
     let refused = refusal_with("OperationNotPermitted", "SkipOsShutdown is not supported on Xen instance types.");
     let protected = refusal_with("OperationNotPermitted", "The instance 'i-3' may not be terminated. Modify its attribute.");
-    let answers = [refused, done.clone(), done.clone(), done.clone(), protected.clone(), protected];
+    let answers = [refused, done.clone(), done.clone(), done.clone(), protected.clone(), protected, done];
     let server = Server::start(answers.to_vec()).await;
     let cloud = client(&server.address, &KEYS);
     for (instance_type, id) in [("t2.micro", "i-1"), ("t2.micro", "i-2"), ("c7i.large", "i-4")] {
@@ -246,9 +246,10 @@ async fn an_option_that_a_type_refuses_is_left_out_for_it_and_for_no_other() {
     // Without any option it is refused all the same: that answer counts.
     let error = cloud.terminate("c7i.large", &["i-3".to_owned()]).await.unwrap_err().to_string();
     assert!(error.contains("OperationNotPermitted: The instance 'i-3' may not be terminated."), "{error}");
+    cloud.terminate("c7i.large", &["i-5".to_owned()]).await.unwrap();
     let sent = server.asked().into_iter().map(|request| request.rsplit_once("&Version=2016-11-15&").unwrap().1.to_owned());
     let (all, some) = ("&Force=true&SkipOsShutdown=true", "&Force=true");
-    let expected = [("1", all), ("1", some), ("2", some), ("4", all), ("3", all), ("3", "")];
+    let expected = [("1", all), ("1", some), ("2", some), ("4", all), ("3", all), ("3", ""), ("5", all)];
     assert_eq!(sent.collect::<Vec<_>>(), expected.map(|(id, options)| format!("InstanceId.1=i-{id}{options}")));
 }
 
