@@ -35,6 +35,9 @@ fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
     exit "$rfm_status"
     fi
     shift
+    kill() { for rfm_arg do shift; [ "$rfm_arg" != "-$$" ] || rfm_arg=0; set -- "$@" "$rfm_arg"; done; command kill "$@"; }
+    {
+    :
     ulimit -s unlimited
     export OMP_NUM_THREADS="8"
     export DATA="$HOME/data"
@@ -47,6 +50,7 @@ fn a_script_runs_its_parts_in_order_and_keeps_the_status() {
     rm -f core.*
     rfm_post=$?
     exit "$((rfm_status ? rfm_status : rfm_post))"
+    }
     "#);
 }
 
@@ -79,6 +83,9 @@ fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
     exit "$rfm_status"
     fi
     shift
+    kill() { for rfm_arg do shift; [ "$rfm_arg" != "-$$" ] || rfm_arg=0; set -- "$@" "$rfm_arg"; done; command kill "$@"; }
+    {
+    :
     for rfm_init in "${LMOD_PKG:+$LMOD_PKG/init/sh}" "${MODULESHOME:+$MODULESHOME/init/sh}" /etc/profile.d/lmod.sh /etc/profile.d/z00_lmod.sh /usr/share/lmod/lmod/init/sh; do
     if [ -r "$rfm_init" ]; then . "$rfm_init"; fi
     if command -v module > /dev/null; then break; fi
@@ -99,6 +106,7 @@ fn modules_stand_between_the_commands_and_the_variables_of_their_layer() {
     rfm_load module load gcc/12
     command -v apptainer > /dev/null || rfm_fault "apptainer is not installed on $(uname -n): it is what runs the container"
     ./bench
+    }
     "#);
     let contained = Script { in_container: true, requires: None, ..script }.render().unwrap();
     assert!(contained.contains("termination-log") && !contained.contains(FAULT_FILE), "{contained}");

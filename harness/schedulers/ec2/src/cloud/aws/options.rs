@@ -72,10 +72,8 @@ fn refused(action: &str, code: &str, message: &str) -> (Vec<usize>, bool) {
     let said = plain(message);
     let of_action = || OPTIONS.iter().enumerate().filter(|(_, option)| option.0 == action);
     let named: Vec<usize> = of_action().filter(|(_, option)| said.contains(&plain(option.1))).map(|(at, _)| at).collect();
-    match named.is_empty() && action == TERMINATE_INSTANCES {
-        true => (of_action().map(|(at, _)| at).collect(), false),
-        false => (named, true),
-    }
+    let is_named = !named.is_empty() || action != TERMINATE_INSTANCES;
+    (if is_named { named } else { of_action().map(|(at, _)| at).collect() }, is_named)
 }
 
 /// Removes a parameter wherever it is, and from lists what is for such a resource.
