@@ -24,7 +24,7 @@ use tokio::{sync::Mutex, time::timeout};
 /// The longest that looking for credentials may take: a program may ask for them over the network.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Where no others come from while this process runs.
+/// The provider whose credentials never change while this process runs.
 const ENVIRONMENT: &str = "the environment";
 
 /// How often they are looked for while those that were found are valid, and too short for somebody.

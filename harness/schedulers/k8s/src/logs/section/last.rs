@@ -3,8 +3,8 @@
 //! A followed stream goes on from one file of the node to the newest, and silently skips the files between them.
 //! Lines that follow one another faster than a node rotates prove that there was none; a request that goes on from an earlier one has to
 //! begin with lines that are known (`known`), unless a stream had ended when the container had. A log without that proof is asked for its
-//! first line once more: the one that came first proves that there was no rotation. Not noticed: lines that the runtime
-//! still writes into a file while it opens the next.
+//! first line once more: the one that came first proves that there was no rotation. Not noticed: lines that are written
+//! to a file while the kubelet turns to the next.
 //!
 //! An answer that the API server breaks off looks whole: it ends the reply as usual when the kubelet's breaks. So the end is where two
 //! answers end one after the other, a stream's among them.
