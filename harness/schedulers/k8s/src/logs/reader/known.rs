@@ -159,9 +159,12 @@ impl Known {
                 self.skipped(seen, len)
             }
             Replay::Until(last) => {
-                if micros(seen.at) <= *last {
+                let (time, last) = (micros(seen.at), *last);
+                if time <= last {
+                    // A runtime may give all lines of a buffer one time: how many of them are known, it does not say.
+                    let is_second = time == last && self.newest.is_some_and(|newest| micros(newest) == last);
                     self.remember(seen);
-                    return OLD;
+                    return LineMatch { lost: is_second, ..OLD };
                 }
                 self.replay = Replay::Live;
                 if self.newest.is_some() { NEW } else { AFTER_GAP }

@@ -35,6 +35,9 @@ pub(in crate::logs) fn time_of(beginning: &[u8]) -> Option<Timestamp> {
     split(beginning).map(|(at, _)| Timestamp(micros(at)))
 }
 
+/// What a line has in the file of a node, and not in a reply: ` stdout F` of the runtime interface's format.
+const TAG: usize = 9;
+
 /// The state of one log.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
@@ -44,7 +47,7 @@ pub(crate) struct Reader {
     notes: Vec<String>,
     /// The reply has a line of the log.
     pub(in crate::logs) has_lines: bool,
-    /// How many bytes of the node's file they were, times included: what counts for its rotation.
+    /// How many bytes of the node's file they were, times and tags included: what counts for its rotation.
     pub(in crate::logs) received: u64,
     /// When the first line that ever came was written, in nanoseconds since the epoch.
     first: Option<i64>,
@@ -185,6 +188,17 @@ impl Reader {
         }
     }
 
+    /// When the line was written of which a part has come, if nothing was passed on yet.
+    pub(in crate::logs) fn unfinished(&self) -> Option<Timestamp> {
+        let at = match &self.line {
+            _ if self.known.bytes > 0 => None,
+            Line::Held(held) => split(held).map(|(at, _)| at),
+            Line::Long(long) => Some(long.at),
+            Line::Text => None,
+        };
+        at.map(|at| Timestamp(micros(at)))
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn bytes(&self) -> u64 {
         self.known.bytes
@@ -244,7 +258,7 @@ impl Reader {
         }
         let known = usize::try_from(verdict.known).unwrap_or(usize::MAX);
         if let Some(new) = bytes.get(known..) {
-            self.pass(at, new, line.len() - known);
+            self.pass(at, new, TAG + line.len() - known);
             self.known.remember(seen);
         }
     }
@@ -264,7 +278,7 @@ impl Reader {
         if verdict.lost {
             self.gap();
         }
-        self.received += (held.len() - bytes.len()) as u64;
+        self.received += (TAG + held.len() - bytes.len()) as u64;
         self.line = Line::Long(Long { at, hash: Hash::of(b""), len: 0, known: verdict.known, expected });
         self.long(bytes, ends);
     }

@@ -82,6 +82,15 @@ fn complete(log: Vec<u8>) -> Output {
 }
 
 #[test]
+fn what_counts_for_a_rotation_is_the_file_of_the_node() {
+    let reply = b"2026-11-25T12:00:00.000000001Z ok\n2026-11-25T12:00:00.000000002Z \n";
+    let mut reader = Reader::default();
+    reader.feed(reply);
+    let file = "2026-11-25T12:00:00.000000001Z stdout F ok\n2026-11-25T12:00:00.000000002Z stderr F \n";
+    assert_eq!(reader.received, file.len() as u64);
+}
+
+#[test]
 fn a_log_cut_at_any_byte_is_read_whole() {
     let node = node(200, 40);
     let (log, reply) = (node.log(), node.reply(None));
@@ -124,7 +133,9 @@ fn a_log_taken_over_at_any_line_is_read_whole() {
 
 #[test]
 fn a_log_too_long_to_be_read_again_is_taken_over_by_time() {
-    let node = node(60, 20);
+    let mut node = node(60, 20);
+    // The last line that is kept is the only one of its time.
+    node.lines[28].0 -= 1_000;
     let (mut reader, mut output) = (Reader::resume(10 << 20, Some(Timestamp(micros(node.lines[29].0)))), Output::default());
     assert_eq!(reader.resume_since(), Some(1_700_000_001));
     read_until(&mut reader, &mut output, &node, 120, 7);
@@ -133,6 +144,16 @@ fn a_log_too_long_to_be_read_again_is_taken_over_by_time() {
     read_to_the_end(&mut reader, &mut output, &node);
     let rest = node.lines[30..].iter().flat_map(|(_, line)| line.clone()).collect();
     assert!(output == complete(rest), "{output:?}");
+}
+
+/// How many lines of that time are kept nobody knows.
+#[test]
+fn a_log_that_is_taken_over_between_lines_of_one_time_has_a_gap() {
+    let mut node = node(60, 20);
+    node.lines[30].0 = node.lines[29].0;
+    let (mut reader, mut output) = (Reader::resume(10 << 20, Some(Timestamp(micros(node.lines[29].0)))), Output::default());
+    read_to_the_end(&mut reader, &mut output, &node);
+    assert_eq!(output.gaps.len(), 1, "{output:?}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ const PROMPT: Duration = Duration::from_millis(1_200);
 /// So much nearly fills a file of a node by default. Nodes may have smaller files: a late first line is suspect from less on.
 const FILE: u64 = super::ROTATION_IS_NEAR;
 const LEAST_FILE: u64 = 2 << 20;
+/// By so much a runtime may say a start too late, on a busy node.
+const UNSAID: Duration = Duration::from_secs(1);
 /// The clocks of node and server may differ by this, in seconds.
 const SKEW: i64 = 1;
 
@@ -80,11 +82,15 @@ impl Beginning {
         }
     }
 
-    /// The stream is not read on, and gave nothing until now.
-    pub(super) fn left(&mut self) {
-        if std::mem::take(&mut self.joined) {
+    /// The stream is not read on, and gave no whole line until now. `part`: when the line was written of which it gave the beginning.
+    pub(super) fn left(&mut self, part: Option<Timestamp>) {
+        if part.is_some() {
+            // The log was not empty: the next stream has to begin with the same line.
+            self.began = self.began.or(part.filter(|_| Self { first: part, ..self.clone() }.is_proven()));
+        } else if self.joined {
             self.empty = self.dated.map(|(date, at)| date.plus(at.elapsed())).or(self.empty);
         }
+        self.joined = false;
     }
 
     /// Can the node not have rotated lines away before the first one, or all lines?
@@ -125,7 +131,9 @@ impl Beginning {
     /// It is proven but for how fast its lines come. A stream that was open while the log was empty has missed none.
     pub(super) fn holds(&mut self) {
         let since = self.empty.or(self.life.started);
-        self.unseen = self.first.zip(since).map(|(first, since)| first.since(since)).filter(|_| !self.joined);
+        // A start that is said later than the first line was written has no time before that.
+        let unseen = |(first, since): (Timestamp, Timestamp)| if first < since { UNSAID } else { first.since(since) };
+        self.unseen = self.first.zip(since).map(unseen).filter(|_| !self.joined);
     }
 
     /// The log has so many bytes, the last of this time. Whether in the time before its first line it may have filled a file of the node,
@@ -140,15 +148,24 @@ impl Beginning {
         filled
     }
 
-    /// Why it is not proven.
-    pub(super) fn why(&self) -> String {
+    /// Why it is not proven: nothing shows that the first line that was read is the first that was written.
+    pub(super) fn was_too_late(&self) -> String {
         let shown = |time: Option<Timestamp>, none: &str| time.and_then(clock::shown).unwrap_or_else(|| none.to_owned());
         format!(
             "the node may have rotated away the beginning of the log, or all of it: its container started at {}, the first answer was of {}, \
-             the first line is of {}; raise containerLogMaxSize of the kubelet, or print less",
+             the first line is of {}; let the script print a line at its start",
             shown(self.life.started, "a time that is not known"),
             shown(self.first_answer, "no known time"),
             shown(self.first, "no time, there is none"),
+        )
+    }
+
+    /// Why it is not proven: so many bytes have come as soon after the first line as that came after the start.
+    pub(super) fn was_too_fast(&self, bytes: u64) -> String {
+        format!(
+            "the node may have rotated away the beginning of the log: it has {} MiB soon after its start, and a file of the node may have \
+             been full before the first line that was read; let the script print a line and wait 2 s before long output",
+            bytes >> 20
         )
     }
 }
@@ -260,7 +277,9 @@ mod tests {
     fn a_log_that_fills_a_file_in_the_time_before_its_first_line_is_not_proven() {
         // first line, then KiB at a tenth of a second; whether a file may have been full before
         type Row<'a> = (i64, &'a [(u64, i64)], bool);
-        let rows: [Row<'_>; 7] = [
+        let rows: [Row<'_>; 8] = [
+            // Its start is said late.
+            (-1, &[(5_000, 5), (9_216, 8)], true),
             (15, &[(100, 16), (2_048, 30)], true),
             (15, &[(2_047, 30), (9_000, 31)], false),
             // Prompt: by default a file has ten times as much.
@@ -278,6 +297,13 @@ mod tests {
             assert_eq!(filled.contains(&true), expected, "{first} {pieces:?}");
             assert!(!expected || !beginning.may_have_filled_a_file(u64::MAX, Some(at(first))), "it is said once");
         }
+        // The beginning of a line came, and then the stream broke: another line is no proof.
+        for (second, expected) in [(200, true), (210, false)] {
+            let mut cut = Beginning { joined: true, empty: Some(at(190)), answered: Some(at(201)), ..started() };
+            cut.left(Some(at(200)));
+            (cut.first, cut.answered) = (Some(at(second)), Some(at(212)));
+            assert_eq!(cut.is_proven(), expected, "{second}");
+        }
         let mut open = Beginning { joined: true, first: Some(at(600)), ..started() };
         open.holds();
         assert!(!open.may_have_filled_a_file(u64::MAX, None), "nothing came before");
@@ -286,7 +312,7 @@ mod tests {
     #[test]
     fn the_reason_has_the_times() {
         let late = Beginning { first: Some(at(300)), first_answer: Some(at(310)), ..started() };
-        insta::assert_snapshot!(late.why(), @"the node may have rotated away the beginning of the log, or all of it: its container started at 1970-01-01T00:16:40Z, the first answer was of 1970-01-01T00:17:11Z, the first line is of 1970-01-01T00:17:10Z; raise containerLogMaxSize of the kubelet, or print less");
-        insta::assert_snapshot!(Beginning::default().why(), @"the node may have rotated away the beginning of the log, or all of it: its container started at a time that is not known, the first answer was of no known time, the first line is of no time, there is none; raise containerLogMaxSize of the kubelet, or print less");
+        insta::assert_snapshot!(late.was_too_late(), @"the node may have rotated away the beginning of the log, or all of it: its container started at 1970-01-01T00:16:40Z, the first answer was of 1970-01-01T00:17:11Z, the first line is of 1970-01-01T00:17:10Z; let the script print a line at its start");
+        insta::assert_snapshot!(Beginning::default().was_too_late(), @"the node may have rotated away the beginning of the log, or all of it: its container started at a time that is not known, the first answer was of no known time, the first line is of no time, there is none; let the script print a line at its start");
     }
 }

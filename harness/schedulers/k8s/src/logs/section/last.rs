@@ -85,7 +85,7 @@ impl Section {
             match view.node {
                 Node::Answers => {}
                 Node::Silent => return self.gap(SILENT.to_owned()).await,
-                Node::Gone => return self.vanished(at_eof.filter(|_| view.terminated)).await,
+                Node::Gone => return self.vanished(at_eof).await,
             }
             let shared = Arc::clone(&self.shared);
             let read_permit = shared.cluster.budget().read().await;
@@ -112,7 +112,7 @@ impl Section {
                     }
                     (said(&notes), whole || self.reader.received > received)
                 }
-                Err(error) if error.is_gone() => return self.vanished(at_eof.filter(|_| view.terminated)).await,
+                Err(error) if error.is_gone() => return self.vanished(at_eof).await,
                 Err(error) if never(&error) => return self.give_up(error).await,
                 Err(error) => {
                     at_least = error.retry_after().unwrap_or_default();
@@ -140,11 +140,16 @@ impl Section {
     /// Did the stream end because the container had, and had brought lines until then? An answer of this date has just come. What the node
     /// has begun since is then no loss.
     fn is_end(&self, eof: &Eof, date: Timestamp) -> bool {
-        let view = self.view();
-        let ended = date.seconds() - i64::try_from(eof.at.elapsed().as_secs()).unwrap_or(i64::MAX);
-        let had_ended = self.beginning.life.ended.is_some_and(|end| end.seconds() <= ended + SKEW);
         let has_all = eof.reader.bytes() > 0 && eof.reader.bytes() == self.reader.bytes() && eof.reader.is_between_lines();
-        view.terminated && had_ended && has_all
+        self.had_ended(eof, date) && has_all
+    }
+
+    /// Whether the container had ended when the stream did. A stream ends as if it had where the kubelet is restarted. `now`: by the
+    /// server's clock.
+    fn had_ended(&self, eof: &Eof, now: Timestamp) -> bool {
+        let ended = now.seconds() - i64::try_from(eof.at.elapsed().as_secs()).unwrap_or(i64::MAX);
+        let had_ended = self.beginning.life.ended.is_some_and(|end| end.seconds() <= ended + SKEW);
+        self.view().terminated && had_ended
     }
 
     /// May a file be missing between the one that was read at first and the node's? Not if the two are one.
@@ -157,9 +162,11 @@ impl Section {
         written.is_none_or(|written| self.reader.first().is_some_and(|first| written > first))
     }
 
-    /// The pod is gone. Its log is whole if it had ended and the container too.
+    /// The pod is gone. Its log is whole if its stream had ended after the container.
     async fn vanished(&mut self, at_eof: Option<Eof>) -> Result<(), Closed> {
-        match at_eof {
+        self.look_at_life();
+        let now = self.shared.cluster.clock().now();
+        match at_eof.filter(|eof| self.had_ended(eof, now)) {
             Some(eof) => {
                 self.reader = eof.reader;
                 self.finish().await?;

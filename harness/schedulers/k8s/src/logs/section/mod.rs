@@ -78,6 +78,9 @@ pub(super) struct Section {
     pub spoke: Clock,
 }
 
+/// A log whose beginning is not judged yet is left alone for no longer.
+const UNPROVEN: Duration = Duration::from_secs(1);
+
 /// The receiver is gone, or has received an error.
 pub(super) struct Closed;
 
@@ -188,20 +191,22 @@ impl Section {
                 now => return self.last(now, at_eof).await,
             }
             at_eof = None;
-            let before = self.reader.bytes();
+            let (before, opened) = (self.reader.bytes(), Clock::now());
             let shared = Arc::clone(&self.shared);
             let how = match shared.cluster.budget().follow(self.first) {
                 Some(_stream) => self.follow(instance, silence).await?,
                 None => self.poll(instance).await?,
             };
-            self.beginning.left();
-            if self.reader.bytes() > before {
+            self.beginning.left(self.reader.unfinished());
+            // One that stood for a while has worked, also if there was nothing to read: a proxy that ends silent connections ends it.
+            if self.reader.bytes() > before || opened.elapsed() > pace.longest_pause {
                 (pause, silence) = (pace.pause, pace.silence);
             }
             match how {
                 StreamEnd::Eof => {
                     at_eof = Some(Eof { reader: self.reader.clone(), at: Clock::now() });
-                    self.not_running(instance, pace.lag).await;
+                    // Of a silent container that runs, a later stream does not prove the beginning any more.
+                    self.not_running(instance, if self.beginning.judged { pace.lag } else { pace.lag.min(UNPROVEN) }).await;
                 }
                 StreamEnd::Broke(at_least) => {
                     self.not_running(instance, jittered(pause).max(at_least.unwrap_or_default())).await;
@@ -227,7 +232,7 @@ impl Section {
             Ok((date, stream)) => {
                 self.answered(date);
                 let whole = self.read_to_the_end(stream).await?;
-                if whole && self.reader.bytes() == 0 && self.reader.clone().notes_at_the_end().is_empty() {
+                if whole && self.reader.read_to() == 0 && self.reader.clone().notes_at_the_end().is_empty() {
                     self.beginning.was_empty(date);
                 }
                 whole

@@ -42,7 +42,7 @@ impl Section {
         }
         self.judge_beginning().await?;
         if self.beginning.may_have_filled_a_file(self.reader.received, last) {
-            self.rotated(self.beginning.why()).await?;
+            self.rotated(self.beginning.was_too_fast(self.reader.received)).await?;
         }
         self.spoke = Clock::now();
         let mut at = self.reader.bytes() - bytes.len() as u64;
@@ -71,7 +71,7 @@ impl Section {
             self.beginning.holds();
             Ok(())
         } else {
-            self.rotated(self.beginning.why()).await
+            self.rotated(self.beginning.was_too_late()).await
         }
     }
 

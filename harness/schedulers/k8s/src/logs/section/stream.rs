@@ -81,7 +81,8 @@ impl Section {
                 Ok(Some(Piece::Answered(date))) => (answered, since) = (Some((date, Clock::now())), Clock::now()),
                 Ok(Some(Piece::Refused(error))) => return self.refused(error).await,
                 Ok(Some(Piece::Bytes(Ok(bytes)))) => {
-                    if let Some((date, at)) = answered.filter(|_| !self.beginning.judged) {
+                    // A first line may come in parts, the last of them much later.
+                    if let Some((date, at)) = answered.filter(|_| !self.beginning.judged && self.reader.read_to() == 0) {
                         self.answered(date.plus(at.elapsed()));
                     }
                     self.feed(&bytes, Some(since.elapsed())).await?;

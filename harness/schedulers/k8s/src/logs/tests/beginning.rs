@@ -84,6 +84,23 @@ async fn a_stream_of_a_silent_container_that_is_cut_briefly_proves_the_beginning
     assert_eq!((collected.text("x"), collected.gaps.clone(), scene.log_requests()), ("late\n", vec![], 5));
 }
 
+/// As a proxy does that ends silent connections: the pause before the next stream does not grow.
+#[tokio::test]
+async fn a_stream_of_a_silent_container_that_is_cut_again_and_again_proves_the_beginning_still() {
+    let mut scene = Scene::new().await;
+    scene.pace.longest_silence = Duration::from_mins(1);
+    (scene.pace.pause, scene.pace.longest_pause) = (Duration::from_secs(1), Duration::from_secs(4));
+    scene.pod("run; wait 19s; log late; wait 100ms; exit 0");
+    let cuts = async {
+        for _ in 0..3 {
+            sleep(Duration::from_millis(5_600)).await;
+            scene.api.cut("follow=true");
+        }
+    };
+    let (collected, ()) = tokio::join!(scene.collect(), cuts);
+    assert_eq!((collected.text("x"), collected.gaps.clone()), ("late\n", vec![]));
+}
+
 #[tokio::test]
 async fn who_goes_on_with_a_log_does_not_judge_its_beginning_again() {
     let mut scene = Scene::new().await;
