@@ -28,7 +28,7 @@ fn live(cloud: &Cloud) -> Vec<Value> {
 pub(crate) fn a_script_that_fails_keeps_its_instance_for_a_while() {
     let cloud = Cloud::start();
     let check = "time_limit: 2m\nkeep_failed: 20m\nexecutable: 'echo bad; exit 7'\nsanity: []";
-    let place = Place::new(&cloud, OFTEN, check, "");
+    let place = Place::new(&cloud, "poll_interval: 1s, instance_profile: host", check, "");
     let ended = place.run(&[]).expect_case(1, "fail{workload}", &["7"]);
     let kept = live(&cloud);
     assert_eq!(kept.len(), 1, "{}", ended.text);
@@ -66,6 +66,18 @@ pub(crate) fn a_host_that_is_lost_ends_its_case_with_the_log_so_far() {
     assert!(live(&cloud).is_empty());
     let stdout = String::from_utf8_lossy(&ended.kept("rfm_job.out")).into_owned();
     assert!(stdout.ends_with("-0-------\nfirst\n"), "{stdout}");
+}
+
+/// EC2 takes the request, and has no room when the instance is to start.
+pub(crate) fn instances_without_room_at_their_start_are_asked_for_elsewhere() {
+    let cloud = Cloud::start();
+    cloud.ask("set", json!({ "launch_failure": ["Server.InsufficientInstanceCapacity", "Insufficient capacity", 1] }));
+    let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: echo began\nsanity: [{ found: began }]", "");
+    place.run(&[]).expect_case(0, "pass", &[]);
+    let subnets: Vec<Value> = cloud.requests("RunInstances").iter().map(|one| one["SubnetId"].clone()).collect();
+    let asked: Vec<&str> = subnets.iter().filter_map(Value::as_str).collect();
+    assert_eq!(asked, cloud.subnets[..2]);
+    assert!(live(&cloud).is_empty());
 }
 
 /// Statement 15.

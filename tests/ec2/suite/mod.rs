@@ -33,6 +33,7 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     ends::a_script_that_fails_keeps_its_instance_for_a_while,
     ends::a_session_that_was_killed_is_finished_by_the_next_one_and_nothing_is_launched_twice,
     ends::an_interrupt_ends_all_instances,
+    ends::instances_without_room_at_their_start_are_asked_for_elsewhere,
     ends::a_second_interrupt_says_what_may_be_left,
     ends::a_rank_that_is_lost_ends_its_case_at_once_and_is_named,
     ends::a_sweep_says_what_is_left_and_what_it_costs_and_removes_it,

@@ -169,7 +169,7 @@ impl Subject {
         let is_here = |case: &&TestCase| case.name.partition == partition.name;
         let cases = self.cases.iter().filter(is_here).collect();
         let workloads = &*Box::leak(Box::new(Rendered { cases, adjustments: &self.adjustments }));
-        scheduler.probes(Examined { options: &partition.sched_options, workloads })
+        scheduler.probes(Examined { options: &partition.sched_options, shared: &partition.shared, workloads })
     }
 }
 

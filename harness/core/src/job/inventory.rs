@@ -7,6 +7,7 @@ use crate::{
     job::{scheduler::Job, workload::Workload},
 };
 use muster_text::Value;
+use serde_json::Map;
 use std::{collections::BTreeSet, time::Duration};
 
 /// Where to look, beside the places that a scheduler knows by itself.
@@ -37,6 +38,8 @@ impl Nodes {
 pub struct Examined<'a> {
     /// The partition's `sched_options`.
     pub options: &'a Value,
+    /// Its keys that several schedulers have.
+    pub shared: &'a Map<String, Value>,
     pub workloads: &'a dyn Workloads,
 }
 

@@ -9,7 +9,7 @@
 
 use crate::{
     agent::parcel,
-    cloud::{CloudError, Filter, Instance, Object},
+    cloud::{CloudError, Filter, Instance, Kind, Object},
     decide::{LISTED_WITHIN, UNTIL_LISTED, block::shown, seen::State, stay},
     failure, objects,
     plan::Handle,
@@ -23,7 +23,7 @@ use muster_text::{
     shell,
     time::{Timestamp, format_duration},
 };
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// The last state of an instance.
@@ -152,7 +152,9 @@ impl Cleanup<'_> {
             items.push(self.line(&format!("what may hold secrets in {place}"), &error, &command));
         }
         let region = self.aws_region();
-        let mut look: Vec<String> = kept.iter().map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
+        // The agent of the Systems Manager gets its right to answer from the role.
+        let with_a_role = kept.iter().filter(|_| self.handle.instance_profile.is_some());
+        let mut look: Vec<String> = with_a_role.map(|id| format!("aws ssm start-session{region} --target {id}")).collect();
         look.extend(self.logins(&kept, &sight).await);
         Ok(Leftovers { items, look, until: Some(shown(until)), ..Leftovers::default() })
     }
@@ -248,9 +250,10 @@ impl Cleanup<'_> {
                 self.tracked.end();
                 let mut refused = Ok(());
                 for (instance_type, ids) in live {
-                    match self.region.cloud.terminate(instance_type, &ids).await {
-                        Ok(()) => asked.extend(ids.into_iter().map(|id| (id, Instant::now()))),
-                        Err(error) => refused = Err(failure::of_running(error, "terminate the instances")),
+                    let (ended, error) = self.terminate(instance_type, ids).await;
+                    asked.extend(ended.into_iter().map(|id| (id, Instant::now())));
+                    if let Some(error) = error {
+                        refused = Err(failure::of_running(error, "terminate the instances"));
                     }
                 }
                 refused?;
@@ -264,6 +267,27 @@ impl Cleanup<'_> {
                 sight = self.next_sight().await?;
             }
         }
+    }
+
+    /// Asks for the end of instances: for which of them EC2 takes it, and why not of others. It refuses a whole request for one that is
+    /// protected against it.
+    async fn terminate(&self, instance_type: &str, ids: Vec<String>) -> (Vec<String>, Option<CloudError>) {
+        let cloud = &self.region.cloud;
+        let error = match cloud.terminate(instance_type, &ids).await {
+            Ok(()) => return (ids, None),
+            Err(error) => error,
+        };
+        if ids.len() == 1 || !matches!(error, CloudError::Refused { .. }) || error.kind() == Kind::Throttled {
+            return (Vec::new(), Some(error));
+        }
+        let (mut ended, mut refused) = (Vec::new(), None);
+        for id in ids {
+            match cloud.terminate(instance_type, slice::from_ref(&id)).await {
+                Ok(()) => ended.push(id),
+                Err(error) => refused = Some(error),
+            }
+        }
+        (ended, refused)
     }
 
     /// For how long EC2 may still list what was launched without an answer: by this process, or one that was killed then. Each notes
@@ -343,9 +367,9 @@ async fn asked_note(region: &Region, handle: &Handle) -> Result<Option<Object>, 
     Ok(listed.into_iter().find(|object| object.key == note))
 }
 
-/// Whether no process has asked EC2 for anything of a job, as the bucket says for certain.
+/// Whether no process has asked EC2 for anything of a job, as the bucket says for certain. Groups are made before the note is written.
 async fn was_never_asked(region: &Region, handle: &Handle) -> bool {
-    matches!(asked_note(region, handle).await, Ok(None))
+    !handle.in_cluster() && !handle.needs_group() && matches!(asked_note(region, handle).await, Ok(None))
 }
 
 async fn unless_in_use<'a>(delete: impl Fn() -> crate::cloud::Call<'a, ()>) -> Result<(), CloudError> {

@@ -193,7 +193,7 @@ impl Reader<'_> {
     /// The end of the log as the console has it, which may lag.
     async fn tail(&self, member: &Member) -> Option<Tail> {
         for _ in 0..CONSOLE_LOOKS {
-            let (_, tail) = console(self.region, &self.tracked, member.rank, &member.id).await;
+            let tail = console(self.region, &self.tracked, member.rank, &member.id).await.and_then(|(_, tail)| tail);
             if tail.is_some() {
                 return tail;
             }

@@ -6,17 +6,17 @@ use crate::{
         nodes::Node,
         settings::{About, Partition, about, config},
     },
-    plan::{Handle, Place, planned},
+    plan::{Handle, Place, partition_of, place_of, planned},
     poll::{Cluster, Clusters},
 };
 use futures_util::future::join_all;
 use muster_core::{
     error::{Class, SchedulerError, chain},
     job::inventory::Examined,
-    probe::{self, Level, Probe, Probed},
+    probe::{self, Probe, Probed},
 };
 use muster_host::clock;
-use muster_text::{Value, time::Timestamp};
+use muster_text::time::Timestamp;
 use parking_lot::Mutex;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,7 +72,7 @@ pub(crate) fn questions<'a>(
     ]
 }
 
-/// Which clusters the jobs are for, and what these say of themselves. Without a job it is the one of this machine.
+/// Which clusters the jobs are for, and what these say of themselves. Without a job it is the one that the site names.
 async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, Reached) {
     let mut places = Reached::new();
     for job in examined.workloads.all().filter_map(|workload| planned(&workload).ok()) {
@@ -81,8 +81,8 @@ async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, R
         }
     }
     if places.is_empty() {
-        let of_site = examined.options.get("partition").and_then(Value::as_str).map(|name| Some(name.to_owned()));
-        places.insert(Place::default(), Known { named: of_site.into_iter().collect(), has_accounting: false });
+        let named = BTreeSet::from([partition_of(examined.options, examined.shared)]);
+        places.insert(place_of(examined.options), Known { named, has_accounting: false });
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
     let asked = places.into_iter().map(|(place, known)| async move {
@@ -147,7 +147,7 @@ async fn accounting(cluster: &Cluster, known: &Known) -> Probed {
     Probed::warning("accounting", why, Some(hint.to_owned()))
 }
 
-/// The partitions that jobs name, or all of them if there is no job.
+/// The partitions that jobs name; those of the site if there is no job.
 async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<Probed> {
     let by = Instant::now() + probe::PART;
     let hint = Some("ask `scontrol ping`, and start it by hand".to_owned());
@@ -161,22 +161,20 @@ async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<
             Some(names) => names.split(',').any(|name| name.trim() == partition.name),
             None => partition.is_default,
         };
-        names.is_empty() || names.iter().any(is)
+        names.iter().any(is)
     };
     let mut found = Vec::new();
     for partition in all.iter().filter(|partition| is_named(partition)) {
         let nodes = timeout_at(by, cluster.nodes(Some(&partition.name))).await;
         found.push(match nodes.unwrap_or_else(|_| Err(silent("sinfo"))) {
-            // No case needs a partition that nobody names.
-            Ok(nodes) => {
-                let found = takes_jobs(partition, &nodes);
-                if names.is_empty() { found.at_most(Level::Warning) } else { found }
-            }
+            Ok(nodes) => takes_jobs(partition, &nodes),
             Err(error) => Probed::warning("partition", format!("{}: {}", partition.name, chain(&error)), None),
         });
     }
-    if found.is_empty() && names.is_empty() {
-        found.push(Probed::error("partitions", "there is none that you may use", Some("ask for the right to one".to_owned())));
+    if found.is_empty() && names.contains(&None) {
+        let all: Vec<&str> = all.iter().map(|partition| &*partition.name).collect();
+        let what = format!("the site names none, and the cluster has no default one; you may use: {}", all.join(", "));
+        found.push(Probed::warning("partitions", what, Some("name one in the site file, with `access`".to_owned())));
     }
     found
 }

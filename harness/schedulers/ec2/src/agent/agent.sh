@@ -246,9 +246,10 @@ if [ -z "$rank" ]; then
   timer now
   exit 1
 fi
-boot() { printf '%s\n' "$url_of_boot" | request GET '' boot 'Accept: */*'; }
+boot() { printf '%s\n' "$url_of_boot" | request GET '' boot 'Accept: */*'; } 2>why
 if ! retry "$tries" boot; then
-  echo "no URL was read, with $tool: is there a route to S3?" >>log
+  # A client's last line has no URL.
+  { echo "no URL was read from S3, with $tool:" && tail -n 1 why; } >>log
   tail_to_console 125
   timer now
   exit 1

@@ -24,12 +24,14 @@ const KNOWN: &[&str] = &[
     "cn-northwest-1",
     "eu-central-1",
     "eu-central-2",
+    "eu-isoe-west-1",
     "eu-north-1",
     "eu-south-1",
     "eu-south-2",
     "eu-west-1",
     "eu-west-2",
     "eu-west-3",
+    "eusc-de-east-1",
     "il-central-1",
     "me-central-1",
     "me-south-1",
@@ -39,9 +41,42 @@ const KNOWN: &[&str] = &[
     "us-east-2",
     "us-gov-east-1",
     "us-gov-west-1",
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+    "us-isob-west-1",
+    "us-isof-east-1",
+    "us-isof-south-1",
     "us-west-1",
     "us-west-2",
 ];
+
+/// Amazon's separate clouds, as botocore's list of endpoints has them: what the names of their regions begin with, the name of the
+/// cloud in an ARN, and its domain.
+const PARTITIONS: &[(&str, Partition)] = &[
+    ("cn-", Partition { name: "aws-cn", domain: "amazonaws.com.cn" }),
+    ("us-gov-", Partition { name: "aws-us-gov", domain: "amazonaws.com" }),
+    ("eusc-", Partition { name: "aws-eusc", domain: "amazonaws.eu" }),
+    ("us-iso-", Partition { name: "aws-iso", domain: "c2s.ic.gov" }),
+    ("us-isob-", Partition { name: "aws-iso-b", domain: "sc2s.sgov.gov" }),
+    ("eu-isoe-", Partition { name: "aws-iso-e", domain: "cloud.adc-e.uk" }),
+    ("us-isof-", Partition { name: "aws-iso-f", domain: "csp.hci.ic.gov" }),
+];
+
+/// One of Amazon's separate clouds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Partition {
+    /// As an ARN has it.
+    pub name: &'static str,
+    /// Where its services are.
+    pub domain: &'static str,
+}
+
+/// Where a region is. A region that is not known is in the first of the clouds.
+pub(crate) fn partition(region: &str) -> Partition {
+    let found = PARTITIONS.iter().find(|(begin, _)| region.starts_with(begin));
+    found.map_or(Partition { name: "aws", domain: "amazonaws.com" }, |(_, partition)| *partition)
+}
 
 /// What the names of all regions have before their number.
 const DIRECTIONS: &[&str] = &["north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest", "central"];

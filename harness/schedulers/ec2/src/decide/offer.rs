@@ -55,6 +55,9 @@ pub(crate) enum Next {
     Fail { class: Class, why: String },
 }
 
+/// The reason of an instance that ended because there was no room for it when it was to start.
+pub(crate) const NO_ROOM_AT_START: &str = "Server.InsufficientInstanceCapacity";
+
 /// How often a request is sent again while EC2 is busy, where it is asked too often, and until a profile is known.
 const BUSY_TRIES: usize = 8;
 const THROTTLED_TRIES: usize = 4;
@@ -72,7 +75,8 @@ impl Refused {
             | "ReservationCapacityExceeded"
             | "UnfulfillableCapacity"
             | "InsufficientVolumeCapacity"
-            | "Unsupported" => Refusal::NoCapacity,
+            | "Unsupported"
+            | NO_ROOM_AT_START => Refusal::NoCapacity,
             "MaxSpotInstanceCountExceeded" => Refusal::SpotQuota,
             "VcpuLimitExceeded" => Refusal::Quota(number_in(&self.message)),
             code if is_quota(code) => Refusal::Quota(None),

@@ -141,7 +141,8 @@ fn look(
         return Err(Failure { class: Class::Config, why: format!("the disk of {who} is full: give `volume` a larger `size`") });
     }
     if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
-        return Err(infra(format!("{} does not reach S3: is there a route?", launched.who(cut_off))));
+        let who = launched.who(cut_off);
+        return Err(infra(format!("{who} got nothing from S3, and its log says what it was told: is there a route, and may it be read?")));
     }
     if first.exit().is_some() {
         let open = members.iter().filter(|member| member.exit().is_none() && member.state != State::Ended).count();
@@ -233,7 +234,7 @@ fn no_sign_of_life(launched: &Launched, silent: &Member, acts: &mut Vec<Act>) ->
             acts.push(Act::ReadConsole(silent.rank));
             Ok(no_sign_yet(launched, silent))
         }
-        Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended", launched.who(silent)))),
+        Console::Exit(_) => Err(infra(format!("{} says nothing to S3, and has ended: may it be written?", launched.who(silent)))),
         Console::Lines(lines) => Err(infra(format!(
             "{} gave no sign of life within {within}: has the image cloud-init, curl and a route to S3? Its console: {lines}",
             launched.who(silent)

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! what exists of it -> found
-//! image, type -> bundle and list in S3 -> its groups -> RunInstances --refused--> decide::offer -> another offer, again, later, never
+//! image, type -> bundle and list in S3 -> its groups -> RunInstances --refused, or no room at the start--> decide::offer
+//! decide::offer -> another offer, again, later, never
 //! ```
 //! All instances come with one request, or none. A request whose answer was lost is sent again with its token: EC2 answers it with what
 //! it has launched then.
 
 mod objects;
+mod start;
 
 pub(crate) use objects::pack_ahead;
 
@@ -97,7 +99,9 @@ async fn in_its_block(region: &Region, handle: &Handle) -> Result<Option<Launch>
 /// What an earlier launch has created, of this process or another.
 async fn existing(region: &Region, job: &Job, handle: &Handle) -> Result<Option<Job>, SchedulerError> {
     let listed = region.listed(&job.session).await.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
-    let is_ours = |instance: &&Instance| instance.tags.get("rfm").is_some_and(|id| *id == *job.identifier.as_str());
+    let is_ours = |instance: &&Instance| {
+        instance.tags.get("rfm").is_some_and(|id| *id == *job.identifier.as_str()) && !start::had_no_room(instance)
+    };
     let mut ours: Vec<&Instance> = listed.iter().filter(is_ours).collect();
     ours.sort_by_key(|instance| instance.index);
     Ok((!ours.is_empty()).then(|| launched(region, job, handle, &ours)))
@@ -211,6 +215,13 @@ impl Attempt<'_> {
             };
             match self.send(value).await? {
                 Answer::Launched(instances) => {
+                    // The last offer has no successor: how it ends is seen by the looks at the job.
+                    let is_last = at + 1 == self.handle.offers.len();
+                    if !is_last && let Some(one) = start::refused(self.region, self.job, &instances, at).await {
+                        self.region.refuse(wanted.clone(), self.handle.instances, &one, self.job);
+                        refused.push(one);
+                        continue;
+                    }
                     let instances: Vec<&Instance> = instances.iter().collect();
                     self.region.found_room(wanted, self.job);
                     return Ok(Launch::Launched(launched(self.region, self.job, &self.handle, &instances)));

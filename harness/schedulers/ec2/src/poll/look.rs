@@ -283,9 +283,9 @@ async fn act(region: &Region, job: &Tracked, handle: &Handle, members: &[Member]
     has_read
 }
 
-/// Reads a console, which lags. `true`: what it says counts.
+/// Reads a console, which lags. `true`: what it says counts. While EC2 does not answer it says nothing.
 async fn read_again(region: &Region, job: &Tracked, handle: &Handle, member: &Member) -> bool {
-    let (text, tail) = console(region, job, member.rank, &member.id).await;
+    let Some((text, tail)) = console(region, job, member.rank, &member.id).await else { return false };
     let mut memory = job.memory.lock();
     let read = memory.consoles.entry(member.rank).or_insert_with(|| ReadConsole {
         first: Instant::now(),
@@ -301,19 +301,23 @@ async fn read_again(region: &Region, job: &Tracked, handle: &Handle, member: &Me
     read.console != Console::NotRead
 }
 
-/// The console of an instance, and the end of a log that it has.
-pub(crate) async fn console(region: &Region, job: &Tracked, rank: u32, id: &str) -> (String, Option<Tail>) {
+/// The console of an instance, and the end of a log that it has. One that is refused is empty; `None`: EC2 does not answer.
+pub(crate) async fn console(region: &Region, job: &Tracked, rank: u32, id: &str) -> Option<(String, Option<Tail>)> {
     // Only Nitro has all of it at once; others say so.
     let mut text = region.cloud.console(id, true).await;
     if matches!(&text, Err(CloudError::Refused { .. })) {
         text = region.cloud.console(id, false).await;
     }
-    let text = text.unwrap_or_else(|error| {
+    if let Err(error) = &text {
         tracing::debug!(%error, id, "a console is not there");
-        String::new()
-    });
+    }
+    let text = match text {
+        Ok(text) => text,
+        Err(CloudError::Refused { status, .. }) if status < 500 => String::new(),
+        Err(_) => return None,
+    };
     let tail = read_console(&text, job.job.identifier.as_str(), rank);
-    (text, tail)
+    Some((text, tail))
 }
 
 fn last_lines(text: &str) -> String {

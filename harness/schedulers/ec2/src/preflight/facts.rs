@@ -70,7 +70,7 @@ pub(super) struct Facts {
     pub listed: Option<Result<Vec<Instance>, CloudError>>,
     /// By id; `None` in it: there is none.
     pub reservations: BTreeMap<String, Option<Result<Option<Reservation>, CloudError>>>,
-    /// By bucket and its prefix: what kept an object from being written, listed and deleted.
+    /// By bucket and its prefix: what kept an object from being written, read, listed and deleted.
     pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
     /// By the key of a trial.
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
@@ -245,28 +245,33 @@ async fn try_bucket(cloud: &dyn Cloud, handle: &Handle, writes: Writes<'_>) -> (
         Writes::Nothing => vec![list.await],
         Writes::AnObject(written) => {
             let (written, listed) = tokio::join!(try_to_write(cloud, (bucket, &key), written), list);
-            let [put, deleted] = written;
-            vec![put, listed, deleted]
+            let [put, read, deleted] = written;
+            vec![put, read, listed, deleted]
         }
     };
     let is_answered = answers.iter().all(Option::is_some);
     (answers.into_iter().flatten().filter_map(Result::err).collect(), is_answered)
 }
 
-/// Writes an object and deletes it. What stays is deleted when the session ends.
-async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &Written) -> [Option<Result<(), CloudError>>; 2] {
+/// Writes an object, reads it and deletes it. What stays is deleted when the session ends.
+async fn try_to_write(cloud: &dyn Cloud, (bucket, key): (&str, &str), written: &Written) -> [Option<Result<(), CloudError>>; 3] {
     written.note(bucket, key);
-    let put = timeout(FIRST / 2, cloud.put(bucket, key, b"written by a preflight, and deleted at once\n".to_vec())).await.ok();
+    let put = timeout(FIRST / 3, cloud.put(bucket, key, b"written by a preflight, and deleted at once\n".to_vec())).await.ok();
+    let read = match &put {
+        Some(Ok(())) => timeout(FIRST / 3, cloud.get(bucket, key, 0)).await.ok().map(|piece| piece.map(drop)),
+        // It may not be there.
+        Some(Err(_)) | None => Some(Ok(())),
+    };
     // One that was given up, or of which S3 says that it has failed, may have been written.
     let key = key.to_owned();
     let deleted = match &put {
         Some(Err(error)) if error.had_no_effect() => Some(Ok(())),
-        Some(_) | None => timeout(FIRST / 2, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
+        Some(_) | None => timeout(FIRST / 3, cloud.delete(bucket, slice::from_ref(&key))).await.ok(),
     };
     if matches!(deleted, Some(Ok(()))) && put.is_some() {
         written.is_gone(bucket, &key);
     }
-    [put, deleted]
+    [put, read, deleted]
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {

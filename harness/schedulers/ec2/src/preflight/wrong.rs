@@ -77,8 +77,8 @@ impl List {
             CloudError::Refused { service, code, message, .. } if Kind::of(code) == Kind::UnknownCaller => {
                 self.say(format!("{service} does not take the AWS credentials: {code}: {message}"), WHO);
             }
-            CloudError::Refused { service, action, .. } if is_forbidden(error) => {
-                self.0.push(Wrong::Right(action::right(service, action)));
+            CloudError::Refused { service, action, message, .. } if is_forbidden(error) => {
+                self.0.push(Wrong::Right(named_right(message).unwrap_or_else(|| action::right(service, action))));
             }
             CloudError::Refused { .. }
             | CloudError::Unreached { .. }
@@ -308,6 +308,15 @@ impl List {
             );
         }
     }
+}
+
+/// The right that a refusal names: what a call does for the caller with another service needs rights of that one.
+/// `.. is not authorized to perform: kms:GenerateDataKey on resource: ..`
+fn named_right(message: &str) -> Option<String> {
+    let right = message.split_once("to perform: ")?.1.split_whitespace().next()?;
+    let is_word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let (service, action) = right.split_once(':')?;
+    (is_word(service) && is_word(action)).then(|| right.to_owned())
 }
 
 /// What was found without a trial, in better words.

@@ -5,7 +5,7 @@ mod setup;
 pub use setup::setup;
 
 use crate::{
-    config::{Image, Source},
+    config::{Image, Source, regions::partition},
     plan::Handle,
 };
 use muster_core::job::workload::Workload;
@@ -53,6 +53,7 @@ pub fn policy(plans: &[Plan], account: &str) -> Value {
         rights.list_objects(),
         rights.data(),
         rights.list_data(),
+        rights.keys(),
     ];
     // Only one denies: what is not allowed is denied anyway.
     let written = |statement: Statement| {
@@ -85,7 +86,7 @@ impl Rights<'_> {
         let mut arns = BTreeSet::new();
         for handle in self.handles {
             let region = &handle.place.region;
-            arns.extend(names(handle).into_iter().map(|name| format!("arn:{}:ec2:{region}:{name}", partition(region))));
+            arns.extend(names(handle).into_iter().map(|name| format!("arn:{}:ec2:{region}:{name}", partition(region).name)));
         }
         arns
     }
@@ -216,7 +217,7 @@ impl Rights<'_> {
             match &handle.image {
                 Image::Parameter(name) => {
                     let account = if name.starts_with("/aws/") { "" } else { account };
-                    Some(format!("arn:{}:ssm:{region}:{account}:parameter/{}", partition(region), name.trim_start_matches('/')))
+                    Some(format!("arn:{}:ssm:{region}:{account}:parameter/{}", partition(region).name, name.trim_start_matches('/')))
                 }
                 Image::Id(_) | Image::Newest { .. } => None,
             }
@@ -229,16 +230,18 @@ impl Rights<'_> {
     fn pass_roles(&self) -> Statement {
         let arn = |handle: &&&Handle| {
             let profile = handle.instance_profile.as_ref()?;
-            Some(format!("arn:{}:iam::{}:role/{profile}", partition(&handle.place.region), self.account))
+            Some(format!("arn:{}:iam::{}:role/{profile}", partition(&handle.place.region).name, self.account))
         };
         let resources = self.handles.iter().filter_map(|handle| arn(&handle)).collect();
-        let condition = Some(json!({ "StringEquals": { "iam:PassedToService": "ec2.amazonaws.com" } }));
+        let services = self.handles.iter().map(|handle| format!("ec2.{}", partition(&handle.place.region).domain));
+        let services: BTreeSet<String> = services.chain(["ec2.amazonaws.com".to_owned()]).collect();
+        let condition = Some(json!({ "StringEquals": { "iam:PassedToService": services } }));
         Statement { sid: "PassRoles", actions: actions("iam", &["PassRole"]), resources, condition }
     }
 
     fn objects(&self) -> Statement {
         let arn = |handle: &&Handle| {
-            format!("arn:{}:s3:::{}/{}", partition(&handle.place.region), handle.bucket.name, handle.bucket.key("*"))
+            format!("arn:{}:s3:::{}/{}", partition(&handle.place.region).name, handle.bucket.name, handle.bucket.key("*"))
         };
         let resources = self.handles.iter().map(arn).collect();
         Statement {
@@ -250,7 +253,7 @@ impl Rights<'_> {
     }
 
     fn list_objects(&self) -> Statement {
-        let arn = |handle: &&Handle| format!("arn:{}:s3:::{}", partition(&handle.place.region), handle.bucket.name);
+        let arn = |handle: &&Handle| format!("arn:{}:s3:::{}", partition(&handle.place.region).name, handle.bucket.name);
         let prefixes: BTreeSet<String> = self.handles.iter().map(|handle| handle.bucket.key("*")).collect();
         let condition = Some(json!({ "StringLike": { "s3:prefix": prefixes } }));
         let resources = self.handles.iter().map(arn).collect();
@@ -270,7 +273,7 @@ impl Rights<'_> {
     fn data(&self) -> Statement {
         let arn = |(region, bucket, key): (&str, &str, &str)| {
             let below = if key.is_empty() || key.ends_with('/') { "*" } else { "" };
-            format!("arn:{}:s3:::{bucket}/{key}{below}", partition(region))
+            format!("arn:{}:s3:::{bucket}/{key}{below}", partition(region).name)
         };
         Statement {
             sid: "Data",
@@ -281,10 +284,23 @@ impl Rights<'_> {
     }
 
     fn list_data(&self) -> Statement {
-        let resources = self.sets().map(|(region, bucket, _)| format!("arn:{}:s3:::{bucket}", partition(region))).collect();
+        let resources = self.sets().map(|(region, bucket, _)| format!("arn:{}:s3:::{bucket}", partition(region).name)).collect();
         let prefixes: BTreeSet<String> = self.sets().map(|(_, _, key)| format!("{key}*")).collect();
         let condition = Some(json!({ "StringLike": { "s3:prefix": prefixes } }));
         Statement { sid: "ListData", actions: actions("s3", &["ListBucket"]), resources, condition }
+    }
+
+    /// Where volumes or the bucket are encrypted with a key of the account's own. Keys of Amazon's need no rights.
+    fn keys(&self) -> Statement {
+        let of = |handle: &&Handle| {
+            let region = &handle.place.region;
+            format!("arn:{}:kms:{region}:{}:key/*", partition(region).name, self.account)
+        };
+        let services = |handle: &&Handle| ["ec2", "s3"].map(|service| format!("{service}.{}.*", handle.place.region));
+        let services: BTreeSet<String> = self.handles.iter().flat_map(services).collect();
+        let names = &["CreateGrant", "Decrypt", "DescribeKey", "GenerateDataKey*", "ReEncrypt*"];
+        let condition = Some(json!({ "StringLike": { "kms:ViaService": services } }));
+        Statement { sid: "Keys", actions: actions("kms", names), resources: self.handles.iter().map(of).collect(), condition }
     }
 }
 
@@ -294,15 +310,6 @@ fn has_reservation(handle: &Handle) -> bool {
 
 fn actions(service: &str, names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| format!("{service}:{name}")).collect()
-}
-
-/// Which of Amazon's separate clouds a region is in.
-fn partition(region: &str) -> &'static str {
-    match region {
-        _ if region.starts_with("cn-") => "aws-cn",
-        _ if region.starts_with("us-gov-") => "aws-us-gov",
-        _ => "aws",
-    }
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ fn what_a_job_needs_beside_that_is_allowed_where_it_needs_it() {
         "arn:aws-us-gov:s3:::other/muster/*",
         "arn:aws:s3:::bench/ci/*",
         "ec2:DeletePlacementGroup",
+        "arn:aws-us-gov:kms:us-gov-west-1:*:key/*",
+        "s3.us-gov-west-1.*",
         "arn:aws-us-gov:s3:::sets/imagenet/*",
         "arn:aws-us-gov:s3:::sets/one.tar",
     ] {
@@ -59,4 +61,24 @@ fn the_commands_of_setup_are_a_script_that_can_be_read() {
     let mut sh = Command::new("sh").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
     sh.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(sh.wait().unwrap().success());
+}
+
+/// Names and domains as botocore's `endpoints.json` has them.
+#[test]
+fn each_region_is_in_the_cloud_that_amazon_has_it_in() {
+    let rows = [
+        ("eu-west-1", "aws", "amazonaws.com"),
+        ("xx-new-9", "aws", "amazonaws.com"),
+        ("cn-north-1", "aws-cn", "amazonaws.com.cn"),
+        ("us-gov-west-1", "aws-us-gov", "amazonaws.com"),
+        ("eusc-de-east-1", "aws-eusc", "amazonaws.eu"),
+        ("us-iso-east-1", "aws-iso", "c2s.ic.gov"),
+        ("us-isob-east-1", "aws-iso-b", "sc2s.sgov.gov"),
+        ("eu-isoe-west-1", "aws-iso-e", "cloud.adc-e.uk"),
+        ("us-isof-south-1", "aws-iso-f", "csp.hci.ic.gov"),
+    ];
+    for (region, name, domain) in rows {
+        let found = partition(region);
+        assert_eq!((found.name, found.domain), (name, domain), "{region}");
+    }
 }

@@ -119,9 +119,8 @@ async fn a_script_that_failed_keeps_its_instance_and_the_others_end() {
     world.end(&job).await.unwrap();
     world.log(&job).await;
     let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
-    let ids = Handle::of(&job).unwrap().ids.clone();
     assert_eq!((left.items.len(), left.is_gone), (0, false));
-    assert_eq!(left.look, [format!("aws ssm start-session --region eu-west-1 --target {}", ids[0])]);
+    assert_eq!(left.look, [""; 0], "without a role nobody can open a session, and there is no key pair");
     // A sweep removes its group and its objects, too.
     assert_eq!((left.delete.len(), left.until.as_deref()), (0, Some("2026-11-30 01:23 UTC")));
     let state = world.fake.state();
@@ -303,6 +302,7 @@ async fn what_is_kept_is_logged_in_to_with_the_key_of_the_site() {
     world.fake.state().images[0].name = "ubuntu/images/hvm-ssd/ubuntu-noble-24.04-amd64-server-20261101".to_owned();
     let mut options = crate::plan::testing::site();
     options["key_name"] = "bench team".into();
+    options["instance_profile"] = "host".into();
     let planned = super::job_of(&crate::plan::testing::workload(crate::plan::testing::plain(), options));
     let job = world.launched(&planned).await;
     world.set(&job, "running", None);
@@ -310,6 +310,8 @@ async fn what_is_kept_is_logged_in_to_with_the_key_of_the_site() {
     world.end(&job).await.unwrap();
     let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
     let address = world.fake.state().instances[0].private_ip.clone().unwrap();
+    let id = Handle::of(&job).unwrap().ids[0].clone();
+    assert_eq!(left.look[0], format!("aws ssm start-session --region eu-west-1 --target {id}"));
     assert_eq!(left.look[1], format!("ssh -i 'bench team.pem' ubuntu@{address}"));
     assert_eq!(world.fake.state().requests[0]["KeyName"], "bench team");
 }
@@ -399,6 +401,20 @@ async fn objects_are_removed_when_s3_works_again_within_a_minute() {
     }
 }
 
+/// EC2 refuses a whole request for one of its instances.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_is_protected_does_not_keep_the_others_running() {
+    let world = World::new();
+    let job = world.launched(&numbered(0, 3)).await;
+    let protected = || refused(action::TERMINATE_INSTANCES, "OperationNotPermitted", "disableApiTermination is set", 400);
+    // All at once, and then the first.
+    (0..2).for_each(|_| world.fake.refuse(protected()));
+    let cleaned = world.ec2.cleanup(&job, Disposition::Delete).await;
+    let states: Vec<String> = world.fake.state().instances.iter().map(|instance| instance.state.clone()).collect();
+    assert_eq!(states, ["running", "terminated", "terminated"], "{cleaned:?}");
+    assert!(cleaned.is_err());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_was_never_asked_for_is_not_cleaned_up() {
     let away = || refused(action::DESCRIBE_INSTANCES, "RequestExpired", "Request has expired.", 400);
@@ -413,4 +429,9 @@ async fn what_was_never_asked_for_is_not_cleaned_up() {
         let cleaned = world.ec2.cleanup(&job(), Disposition::Delete).await;
         assert_eq!(cleaned.is_ok_and(|left| left.is_gone), !is_asked, "asked: {is_asked}");
     }
+    // Its groups may be there.
+    let world = World::new();
+    (0..1000).for_each(|_| world.fake.refuse(away()));
+    let cleaned = world.ec2.cleanup(&numbered(0, 2), Disposition::Delete).await;
+    assert!(!cleaned.is_ok_and(|left| left.is_gone));
 }

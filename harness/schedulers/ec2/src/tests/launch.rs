@@ -71,6 +71,30 @@ async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_no
     assert_eq!(tokens[6], "rfm-20261125-120000-abcdefgh-aaaaaaaa-2", "no token is used twice");
 }
 
+#[tokio::test(start_paused = true)]
+async fn instances_for_which_there_is_no_room_at_their_start_are_those_of_a_refused_offer() {
+    let world = World::new();
+    let zones: Vec<String> = world.fake.state().subnets.iter().map(|subnet| subnet.zone.clone()).collect();
+    world.fake.state().full_at_start.insert(("c7i.8xlarge".to_owned(), zones[0].clone()));
+    let launched = world.launched(&numbered(0, 2)).await;
+    let states = |world: &World| -> Vec<String> {
+        world.fake.state().instances.iter().map(|instance| format!("{} {}", instance.zone, instance.state)).collect()
+    };
+    let (first, second) = (&zones[0], &zones[1]);
+    let ended = format!("{first} terminated");
+    assert_eq!(states(&world), [ended.clone(), ended, format!("{second} running"), format!("{second} running")]);
+    assert_eq!(Handle::of(&launched).unwrap().ids.len(), 2);
+    // The next job knows of it.
+    world.launched(&numbered(1, 1)).await;
+    assert_eq!(world.fake.state().requests.len(), 3);
+    // What ended so was never launched.
+    world.fake.state().capacity.insert(("c7i.8xlarge".to_owned(), "subnet-1b2c3d4e".to_owned()), 0);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    let Launch::NotNow { why, .. } = world.ec2.launch(&numbered(2, 1)).await.unwrap() else { panic!() };
+    assert!(why.contains("Server.InsufficientInstanceCapacity") && why.contains("subnet-1b2c3d4e"), "{why}");
+    let Launch::NotNow { .. } = world.ec2.launch(&numbered(2, 1)).await.unwrap() else { panic!("it has ended") };
+}
+
 /// Which of these jobs are launched when each of them is tried once, in this order.
 async fn tried(world: &World, jobs: &[u8]) -> Vec<u8> {
     let mut launched = Vec::new();

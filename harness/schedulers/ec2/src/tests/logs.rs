@@ -8,7 +8,7 @@ use std::fmt::Write;
 const SEGMENT: usize = 16 << 20;
 
 /// What an agent writes to the console at the end.
-fn frame(world: &World, job: &Job, exit: i32, log: &[u8], from: usize) {
+pub(super) fn frame(world: &World, job: &Job, exit: i32, log: &[u8], from: usize) {
     let id = job.identifier.as_str();
     let mut text = format!("[  1.0] boot\nrfm-log {id} 0 exit={exit} total={} from={from}\n", log.len());
     for (number, line) in log[from..].chunks(57).enumerate() {

@@ -32,7 +32,8 @@ async fn a_job_waits_boots_runs_and_ends_as_its_agent_says() {
 #[tokio::test(start_paused = true)]
 async fn instances_that_are_listed_late_are_waited_for() {
     let world = World::new();
-    world.fake.state().listed_after = 2;
+    // Longer than a launch waits for it.
+    world.fake.state().listed_after = 18;
     let job = world.launched(&job()).await;
     let pending = |why: &str| JobStatus::Pending { why: why.to_owned() };
     let late = world.next(&job, None).await;
@@ -231,6 +232,18 @@ async fn one_that_never_speaks_ends_with_the_last_lines_of_its_console() {
     i-00000000000000001 gave no sign of life within 10m: has the image cloud-init, curl and a route to S3? Its console: [ 1.0] Linux
     curl: not found
     ");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_console_that_ec2_does_not_give_is_not_an_empty_one() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "terminated", Some(("Client.InstanceInitiatedShutdown", "it shut itself down")));
+    super::logs::frame(&world, &job, 0, b"done\n", 0);
+    // Longer than an empty one is believed: each look asks twice.
+    (0..60).for_each(|_| world.fake.refuse(refused(action::GET_CONSOLE_OUTPUT, "InternalError", "no", 500)));
+    let JobStatus::Ended(ending) = world.end(&job).await.unwrap() else { panic!() };
+    assert_eq!(ending.exits[0].exit, Exit::Code(0));
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,6 +27,7 @@ use muster_core::{
 use muster_stage::absolute;
 use muster_text::{Value, diagnostic::Diagnostic, time::Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::Map;
 use std::sync::Arc;
 
 /// The name of the scheduler.
@@ -86,6 +87,13 @@ impl Handle {
 /// Where the jobs of a partition are, by its options.
 pub(crate) fn place_of(options: &Value) -> Place {
     Options::read(options).map(|options| options.place).unwrap_or_default()
+}
+
+/// The partition that the site names for its jobs, with `access` or among the options of sbatch.
+pub(crate) fn partition_of(options: &Value, shared: &Map<String, Value>) -> Option<String> {
+    let access = access::read("access", script::texts(shared.get("access").unwrap_or(&Value::Null))).unwrap_or_default();
+    let flags = Options::read(options).map(|options| options.flags).unwrap_or_default();
+    access.flags.into_iter().chain(flags).filter(|(name, _)| name == "partition").last()?.1
 }
 
 /// A workload as a job.

@@ -208,8 +208,7 @@ impl Facts<'_> {
         match (state, status) {
             (State::OutOfMemory, _) => done(self.out_of_memory()),
             (State::Timeout, status) => {
-                let limit = self.handle.minutes.map_or_else(String::new, |minutes| format!(" of {minutes} min"));
-                let cause = format!("TIMEOUT: Slurm's time limit{limit} was reached{}", self.place());
+                let cause = format!("TIMEOUT: {}{}", self.limit_reached(), self.place());
                 let ending = self.ending(status.map_or(Exit::Signal(15), Exit::Code), Some(cause), vec![]);
                 done(JobStatus::Ended(Ending { limit: Some(Clock::Run), ..ending }))
             }
@@ -238,7 +237,7 @@ impl Facts<'_> {
             (State::Completed, None) if is_late => {
                 let latency = format_duration(self.handle.policy.file_latency);
                 let what = format!(
-                    "job {} ended{}, and its exit file did not come to {} within {latency}: is that on a file system that its nodes see?",
+                    "job {} ended{}, and its exit file did not come to {} within {latency}: is that on a file system that its nodes see, and has it room?",
                     self.id(),
                     self.place(),
                     self.stage.display()
@@ -247,6 +246,21 @@ impl Facts<'_> {
             }
             (State::Completed, None) => Verdict::Same,
             _ => self.failed(is_late),
+        }
+    }
+
+    /// The limit that ended it: that of the job, unless somebody has shortened it since.
+    fn limit_reached(&self) -> String {
+        let Some(minutes) = self.handle.minutes else { return "Slurm's time limit was reached".to_owned() };
+        let listed = self.row.or(self.last).filter(|row| row.state.is_final());
+        let ended = listed.and_then(|row| row.ended).or_else(|| self.record?.ended);
+        match self.started().zip(ended).map(|(started, ended)| ended.since(started)) {
+            // Slurm looks for what is over its limit every 30 s, and never ends it sooner.
+            Some(ran) if ran + APART < Duration::from_mins(minutes) => format!(
+                "Slurm's time limit was reached after {}: it is shorter than the {minutes} min that were asked for",
+                format_duration(ran)
+            ),
+            Some(_) | None => format!("Slurm's time limit of {minutes} min was reached"),
         }
     }
 

@@ -114,7 +114,7 @@ impl Wire {
         let region = &self.place.region;
         match &self.place.endpoint_url {
             Some(address) => format!("{}/", address.trim_end_matches('/')),
-            None => format!("https://{}.{region}.{}/", service.key(), domain(region)),
+            None => format!("https://{}.{region}.{}/", service.key(), regions::partition(region).domain),
         }
     }
 
@@ -124,7 +124,7 @@ impl Wire {
         if self.place.endpoint_url.is_some() || bucket.contains('.') {
             format!("{}{bucket}/{key}", self.service(Service::S3))
         } else {
-            format!("https://{bucket}.s3.{region}.{}/{key}", domain(region))
+            format!("https://{bucket}.s3.{region}.{}/{key}", regions::partition(region).domain)
         }
     }
 
@@ -289,11 +289,6 @@ fn some_of(most: Duration) -> Duration {
 fn host(address: &str) -> &str {
     let host = address.split('/').nth(2).unwrap_or_default();
     host.rsplit('@').next().unwrap_or_default()
-}
-
-/// Amazon's clouds have domains of their own.
-fn domain(region: &str) -> &'static str {
-    if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" }
 }
 
 #[cfg(test)]

@@ -202,6 +202,7 @@ impl Cloud for Fake {
     fn instances<'a>(&'a self, filters: &'a [Filter]) -> Call<'a, Vec<Instance>> {
         self.call(action::DESCRIBE_INSTANCES, |state| {
             let hidden = std::mem::take(&mut state.hidden);
+            state.start();
             let mut listed = Vec::new();
             for instance in state.instances.iter().filter(|instance| !hidden.contains_key(&instance.id)) {
                 let is_chosen = all_match(filters, &instance.tags, |name| match name {

@@ -1,9 +1,12 @@
 //! What is in the region in memory, and what changes it in more than one step.
 
 use super::refused;
-use crate::cloud::{CloudError, CredentialsEnd, Filter, Image, Instance, InstanceType, Reservation, Subnet, Tags, Thing, action};
+use crate::{
+    cloud::{CloudError, CredentialsEnd, Filter, Image, Instance, InstanceType, Reservation, Subnet, Tags, Thing, action},
+    decide::offer::NO_ROOM_AT_START,
+};
 use muster_text::{Value, time::Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All of it may be set and read at any time.
 #[derive(Default)]
@@ -55,6 +58,8 @@ pub(crate) struct State {
     pub requests: Vec<Value>,
     /// Each launch, by its token.
     pub(super) launches: BTreeMap<String, (Value, Vec<Instance>)>,
+    /// Types and zones without room when an instance is to start.
+    pub full_at_start: BTreeSet<(String, String)>,
     /// Instances that are not listed yet, and for how many calls more.
     pub hidden: BTreeMap<String, u32>,
 }
@@ -105,6 +110,15 @@ impl State {
         self.instances.extend(launched.iter().cloned());
         self.launches.insert(token, (request.clone(), launched.clone()));
         Ok(launched)
+    }
+
+    /// What is pending runs when it is looked at, or there is no room for it.
+    pub(super) fn start(&mut self) {
+        for instance in self.instances.iter_mut().filter(|instance| instance.state == "pending") {
+            let is_full = self.full_at_start.contains(&(instance.instance_type.clone(), instance.zone.clone()));
+            instance.state = if is_full { "terminated" } else { "running" }.to_owned();
+            instance.reason = is_full.then(|| (NO_ROOM_AT_START.to_owned(), "no room".to_owned()));
+        }
     }
 
     /// Instances that are not terminated, of such requests.

@@ -10,6 +10,11 @@ const SECOND: Duration = Duration::from_secs(1);
 /// The log says nothing of the end.
 const SILENT: &LogTail = &LogTail { bytes: 1, was_ended: false, over_memory: None, not_started: None, first_failed: None };
 
+/// A job that is over its limit has run for so long.
+fn ended(word: &str) -> Timestamp {
+    Timestamp(DAY + if word == "TIMEOUT" { 361_000_000 } else { 9 })
+}
+
 fn row(word: &str) -> Row {
     Row {
         id: "12".to_owned(),
@@ -17,7 +22,7 @@ fn row(word: &str) -> Row {
         word: word.to_owned(),
         submitted: Some(Timestamp(DAY)),
         started: Some(Timestamp(DAY + 1)),
-        ended: Some(Timestamp(DAY + 9)),
+        ended: Some(ended(word)),
         nodes: "n[1-2]".to_owned(),
         name: "rfm-x-aotugiob".to_owned(),
         reason: String::new(),
@@ -32,7 +37,7 @@ fn record(word: &str, exit: (i32, i32)) -> Record {
         word: word.to_owned(),
         submitted: None,
         started: Some(Timestamp(DAY + 1)),
-        ended: Some(Timestamp(DAY + 9)),
+        ended: Some(ended(word)),
         exit: Some(exit),
         nodes: "n3".to_owned(),
         reason: String::new(),
@@ -142,7 +147,7 @@ fn what_the_queue_lists_is_what_the_job_is() {
             "COMPLETED",
             None,
             60,
-            "Infra: job 12 ended on n1 and 1 more, and its exit file did not come to /stage within 1m: is that on a file system that its nodes see?",
+            "Infra: job 12 ended on n1 and 1 more, and its exit file did not come to /stage within 1m: is that on a file system that its nodes see, and has it room?",
         ),
         ("FAILED", Some(3), 0, "over: exit status 3 on n1+n2"),
         ("FAILED", None, 0, "Ask"),
@@ -178,6 +183,23 @@ fn what_the_queue_lists_is_what_the_job_is() {
         let given = Given { listed: Some(word), exit, over_for, ..Given::default() };
         assert_eq!(line(&given), expected, "{word} {exit:?} {over_for}");
     }
+}
+
+#[test]
+fn a_limit_that_somebody_has_shortened_is_not_the_one_that_was_asked_for() {
+    let cause = |minutes| {
+        let handle = Handle { minutes, ..Handle::default() };
+        let (row, exit) = (row("TIMEOUT"), exit(143));
+        match judge(&Facts { row: Some(&row), exit: Some(&exit), ..facts(&handle) }) {
+            Verdict::Status(JobStatus::Ended(ending), _) => ending.cause.unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let place = "on n1 and 1 more";
+    assert_eq!(cause(Some(6)), format!("TIMEOUT: Slurm's time limit of 6 min was reached {place}"));
+    let shorter = "was reached after 6m: it is shorter than the 10 min that were asked for";
+    assert_eq!(cause(Some(10)), format!("TIMEOUT: Slurm's time limit {shorter} {place}"));
+    assert_eq!(cause(None), format!("TIMEOUT: Slurm's time limit was reached {place}"));
 }
 
 #[test]
