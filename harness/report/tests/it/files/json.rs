@@ -7,7 +7,7 @@ use muster_report::{
     Results,
     json::{REPORT_VERSION, report},
 };
-use muster_text::Value;
+use muster_text::{Value, decode::Words as _};
 
 const SCHEMA: &str = include_str!("../../../../../docs/run-report.schema.json");
 
@@ -104,6 +104,17 @@ fn a_report_keeps_to_its_schema() {
     assert_eq!(value["environment"]["kernel"], "6.1");
     let value = crate::usage::with(parsed);
     assert_eq!(differences(&schema(), &value, &schema(), ""), Vec::<String>::new());
+}
+
+#[test]
+fn every_scheduler_and_every_phase_is_in_the_schema() {
+    for scheduler in ["slurm", "squeue", "ec2", "a scheduler of another crate"] {
+        let mut value = with(parsed);
+        value["cases"][0]["scheduler"] = scheduler.into();
+        assert_eq!(differences(&schema(), &value, &schema(), ""), Vec::<String>::new(), "{scheduler}");
+    }
+    let phases: Vec<&str> = Phase::WORDS.iter().map(|(word, _)| *word).collect();
+    assert_eq!(schema()["$defs"]["case"]["properties"]["phase"]["enum"], Value::from(phases));
 }
 
 type Spoil = fn(&mut Value);
