@@ -33,6 +33,15 @@ pub fn percentile(values: &[f64], share: f64) -> Option<f64> {
     Some(low * (1.0 - part) + high * part)
 }
 
+/// The value at this share (0 to 1) of the way from the lowest to the highest, of two the nearer one, and half way the higher one;
+/// `None` for no values. So does the `quantile` of polars, with which ReFrame computes percentiles.
+pub fn nearest_percentile(values: &[f64], share: f64) -> Option<f64> {
+    let mut sorted = numbers(values);
+    sorted.sort_unstable_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    sorted.get(floor(share.clamp(0.0, 1.0) * as_float(last) + 0.5)).copied()
+}
+
 /// Scales the median of absolute deviations of normal noise to its standard deviation.
 const TO_SIGMA: f64 = 1.482_602_218_505_602;
 
@@ -83,6 +92,16 @@ mod tests {
         let of = |share| percentile(&values, share);
         assert_eq!((of(0.0), of(0.5), of(0.9), of(1.0)), (Some(10.0), Some(25.0), Some(37.0), Some(40.0)));
         assert_eq!((of(-1.0), of(2.0), percentile(&[], 0.5)), (Some(10.0), Some(40.0), None));
+    }
+
+    /// What `polars.Series.quantile` of polars 1.44 says.
+    #[test]
+    fn the_nearest_percentile_is_one_of_the_values() {
+        let of = |values: &[f64], share| nearest_percentile(values, share);
+        let values = [10.0, 40.0, 20.0, 30.0];
+        let found = [0.0, 0.05, 0.25, 0.5, 0.83, 0.84, 0.95, 1.0].map(|share| of(&values, share));
+        assert_eq!(found, [10.0, 10.0, 20.0, 30.0, 30.0, 40.0, 40.0, 40.0].map(Some));
+        assert_eq!((of(&[1.0, 2.0], 0.5), of(&[f64::NAN], 0.5), of(&[1.0, f64::NAN], 0.99)), (Some(2.0), None, Some(1.0)));
     }
 
     #[test]

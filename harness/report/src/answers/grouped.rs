@@ -18,7 +18,7 @@ use muster_core::{
     result::{CaseResult, Session},
     rules::perf::Measurement,
 };
-use muster_judge::stats::location::{median, percentile};
+use muster_judge::stats::location::{median, nearest_percentile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What groups figures unless something else is said.
@@ -268,7 +268,7 @@ fn number_of(function: Function, values: &[f64]) -> Option<f64> {
         }
         Function::Sum => Some(sum),
         Function::Count => Some(count),
-        Function::Percentile(percent) => percentile(values, f64::from(percent) / 100.0),
+        Function::Percentile(percent) => nearest_percentile(values, f64::from(percent) / 100.0),
     }
 }
 
@@ -372,4 +372,18 @@ const NO_DATA: &str = "<no data>";
 /// A number stays one; a text is safe in a spreadsheet.
 fn text_or_number(value: &str) -> String {
     if value.parse::<f64>().is_ok() { value.to_owned() } else { text_cell(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As ReFrame 4.10.4 shows them.
+    #[test]
+    fn a_percentile_is_one_of_the_values_and_the_median_may_lie_between_two() {
+        let values = ["10.0", "40.0", "20.0", "30.0"].map(str::to_owned);
+        let of = |function| applied(function, &values).and_then(|text| text.parse().ok());
+        let functions = [Function::Median, Function::Percentile(5), Function::Percentile(50), Function::Percentile(95)];
+        assert_eq!(functions.map(of), [25.0, 10.0, 30.0, 40.0].map(Some));
+    }
 }
