@@ -55,17 +55,19 @@ impl Store {
     }
 }
 
-/// What really happened in a year, as CSV: system, what, check, variable, the first night, the first one after it, the change in
-/// percent, and the node or the new name.
+/// What really happened in a year, as CSV: system, what, check by its first name, variable (none: all), the first night, the first one
+/// after it, the change of the values in percent, and the node or the new name.
 pub fn truth(year: &Year) -> String {
     let mut text = String::from("system,happened,check,variable,from,until,percent,name\n");
     for (system, truth) in year.truth() {
         let date = |night: usize| Date::of_days(i64::from(year.evening(night)));
         let (percent, name) = match &truth.happened {
-            Happened::Step { by } | Happened::Drift { by } | Happened::Weekend { by } => (format!("{:.2}", 100.0 * by), ""),
+            Happened::Step { by } | Happened::Drift { by } | Happened::Weekend { by } | Happened::Rewritten { by } => {
+                (format!("{:.2}", 100.0 * by), "")
+            }
             Happened::SlowNode { node, by } => (format!("{:.2}", 100.0 * by), node.as_str()),
             Happened::Renamed { to } => (String::new(), to.as_str()),
-            Happened::Outage | Happened::NewCheck | Happened::Rewritten => (String::new(), ""),
+            Happened::Outage | Happened::NewCheck => (String::new(), ""),
         };
         let (from, until) = (date(truth.from), date(truth.until));
         let _ = writeln!(

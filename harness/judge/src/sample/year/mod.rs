@@ -99,37 +99,45 @@ mod tests {
         assert_eq!(names.len(), 40);
     }
 
+    /// What the values of a variable, or of a row of its table, are from a night on, over what they were.
+    fn ratio(year: &Year, system: usize, truth: &Truth, (variable, key): (&str, Option<&str>)) -> Option<f64> {
+        let level = |nights: std::ops::Range<usize>| {
+            let sessions = nights.flat_map(|night| year.sessions(system, night));
+            let values: Vec<f64> = sessions.flat_map(|session| session.first_values(&truth.check, variable, key)).collect();
+            crate::stats::location::median(&values)
+        };
+        let after = level(truth.from..truth.until.min(truth.from + 30))?;
+        Some(after / level(truth.from - 30..truth.from)?)
+    }
+
     #[test]
-    fn a_step_is_in_the_values_and_an_outage_has_none() {
+    fn a_step_is_in_the_values_of_its_variable_alone_and_an_outage_has_none() {
         let year = Year::new(YearSpec::default());
-        let mut checked = 0;
+        let (mut checked, mut rows, mut times) = (0, 0, 0);
         for (place, system) in year.systems().iter().enumerate() {
             for truth in &system.truth {
                 if let Happened::Outage = truth.happened {
                     assert!((truth.from..truth.until).all(|night| year.sessions(place, night).is_empty()));
                 }
-                let Happened::Step { by } = truth.happened else { continue };
-                let level = |nights: std::ops::Range<usize>| {
-                    let sessions = nights.flat_map(|night| year.sessions(place, night));
-                    let values: Vec<f64> =
-                        sessions.flat_map(|session| session.first_values(&truth.check, &truth.variable)).collect();
-                    crate::stats::location::median(&values)
-                };
+                let (Happened::Step { by } | Happened::Rewritten { by }) = truth.happened else { continue };
                 // Nothing else may have happened around it.
                 let alone = system.truth.iter().all(|other| std::ptr::eq(other, truth) || other.check != truth.check);
                 if !alone || truth.from < 30 || truth.from + 10 > truth.until {
                     continue;
                 }
-                let Some((before, after)) =
-                    level(truth.from - 30..truth.from).zip(level(truth.from..truth.until.min(truth.from + 30)))
-                else {
-                    continue;
-                };
-                let rate = if truth.variable == "elapsed" { before / after } else { after / before };
-                assert!((rate - 1.0 - by).abs() < 0.03, "{} {truth:?}: {before} {after}", system.name);
-                checked += 1;
+                let entry = catalogue::CATALOGUE.iter().find(|entry| entry.check == truth.check).unwrap();
+                for figure in entry.figures {
+                    let Some(ratio) = ratio(&year, place, truth, (figure.variable, figure.key)) else { continue };
+                    let is_meant = truth.variable.is_empty() || truth.variable == figure.variable;
+                    let expected = if is_meant { 1.0 + by } else { 1.0 };
+                    let noise = 0.01 + figure.spread;
+                    assert!((ratio / expected - 1.0).abs() < noise, "{} {truth:?} {figure:?}: {ratio}", system.name);
+                    checked += usize::from(is_meant);
+                    rows += usize::from(is_meant && figure.key.is_some());
+                    times += usize::from(is_meant && figure.variable == "elapsed");
+                }
             }
         }
-        assert!(checked >= 10, "{checked} steps were checked");
+        assert!(checked >= 10 && rows >= 3 && times >= 1, "{checked} figures, {rows} rows and {times} times were checked");
     }
 }

@@ -5,7 +5,7 @@ use crate::{
         random::Random,
         year::{
             catalogue::{Entry, FigureEntry},
-            system::{ExampleSystem, Happened, REWRITTEN, Truth},
+            system::{ExampleSystem, Happened, Truth},
         },
     },
     stats::location::{as_float, median},
@@ -73,11 +73,11 @@ pub struct ExampleFigure {
 }
 
 impl ExampleSession {
-    /// The values of a variable in the first attempts that measured it, of all cases of a check.
-    pub fn first_values(&self, check: &str, variable: &str) -> Vec<f64> {
+    /// The values of a variable, or of one row of its table, in the first attempts that measured it, of all cases of a check.
+    pub fn first_values(&self, check: &str, variable: &str, key: Option<&str>) -> Vec<f64> {
         let first = |case: &ExampleCase| {
             let measured = case.attempts.iter().find(|attempt| !attempt.figures.is_empty())?;
-            let of_variable = measured.figures.iter().filter(|figure| figure.variable == variable && figure.key.is_none());
+            let of_variable = measured.figures.iter().filter(|figure| figure.variable == variable && figure.key == key);
             // Cases differ in their level: relative to it.
             let values: Vec<f64> = of_variable.map(|figure| figure.value / figure.reference).collect();
             median(&values)
@@ -156,9 +156,9 @@ impl Context<'_> {
             | Happened::SlowNode { .. }
             | Happened::Outage
             | Happened::NewCheck
-            | Happened::Rewritten => None,
+            | Happened::Rewritten { .. } => None,
         });
-        let is_rewritten = self.of_check(entry).any(|truth| truth.happened == Happened::Rewritten);
+        let is_rewritten = self.of_check(entry).any(|truth| matches!(truth.happened, Happened::Rewritten { .. }));
         let mut attempts = Vec::new();
         while attempts.len() < 2 && attempts.last().is_none_or(|last: &ExampleAttempt| last.ended != Ended::Pass) {
             let attempt = self.attempt(entry, place, *clock, random);
@@ -207,7 +207,7 @@ impl Context<'_> {
         // Larger sizes are a little faster.
         let size = 1.0 + 0.04 * as_float(place.unwrap_or(0));
         let reference = figure.level * self.system.speed * size;
-        let change = self.change(entry, figure);
+        let usual = reference * self.change(entry, figure);
         let dip = if random.chance(0.01) { DIP } else { 0.0 };
         let value = |slow: f64, random: &mut Random| {
             let noise = match figure.direction {
@@ -215,8 +215,8 @@ impl Context<'_> {
                 Some(Direction::Higher) | None => figure.noise.draw(random),
             };
             // Worse is slower: a rate sinks, a time grows.
-            let worse = (1.0 + change) * (1.0 + dip) * (1.0 + slow);
-            let level = if figure.direction == Some(Direction::Lower) { reference / worse } else { reference * worse };
+            let worse = (1.0 + dip) * (1.0 + slow);
+            let level = if figure.direction == Some(Direction::Lower) { usual / worse } else { usual * worse };
             round(level * (1.0 + figure.spread * noise))
         };
         let of = |node: Option<String>, slow: f64, random: &mut Random| ExampleFigure {
@@ -234,26 +234,20 @@ impl Context<'_> {
         nodes.iter().map(|node| of(Some(node.clone()), self.slowness(entry, node), random)).collect()
     }
 
-    /// The relative change of a figure tonight, of all that happened to it.
+    /// What all that happened to a figure makes of its level tonight. What happened to a table happened to all of its rows.
     fn change(&self, entry: &Entry, figure: &FigureEntry) -> f64 {
-        let mut change = 0.0;
-        for truth in self.of_check(entry) {
-            let is_meant = truth.variable == figure.variable && figure.key.is_none();
-            change += match &truth.happened {
-                Happened::Step { by } if is_meant => *by,
-                Happened::Drift { by } if is_meant => by * as_float(self.night - truth.from) / as_float(truth.until - truth.from),
-                Happened::Weekend { by } if self.is_weekend => *by,
-                Happened::Rewritten => REWRITTEN,
-                Happened::Step { .. }
-                | Happened::Drift { .. }
-                | Happened::Weekend { .. }
-                | Happened::SlowNode { .. }
-                | Happened::Outage
-                | Happened::NewCheck
-                | Happened::Renamed { .. } => 0.0,
-            };
-        }
-        change
+        let is_meant = |truth: &&Truth| truth.variable.is_empty() || truth.variable == figure.variable;
+        let of = |truth: &Truth| match &truth.happened {
+            Happened::Step { by } | Happened::Rewritten { by } => *by,
+            Happened::Drift { by } => by * as_float(self.night + 1 - truth.from) / as_float(truth.until - truth.from),
+            Happened::Weekend { by } if self.is_weekend => *by,
+            Happened::Weekend { .. }
+            | Happened::SlowNode { .. }
+            | Happened::Outage
+            | Happened::NewCheck
+            | Happened::Renamed { .. } => 0.0,
+        };
+        self.of_check(entry).filter(is_meant).map(|truth| 1.0 + of(truth)).product()
     }
 
     fn slowness(&self, entry: &Entry, wanted: &str) -> f64 {
