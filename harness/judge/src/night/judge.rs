@@ -115,7 +115,7 @@ pub struct Verdict {
     /// Its case measures others since this night, a week ago or more, and not this: it does not count, and only an open regression
     /// of it is told.
     pub gone_since: Option<Night>,
-    /// Why a change is not counted.
+    /// Why a change is not counted, or nothing is compared.
     pub reason: Option<String>,
 }
 
@@ -123,6 +123,11 @@ impl Verdict {
     /// The change that the word is about.
     pub fn change(&self) -> Option<&Change> {
         self.changes.get(self.shown?)
+    }
+
+    /// Its values are compared with none before them, as what is measured is another.
+    pub fn is_new_baseline(&self) -> bool {
+        self.word == Word::TooFewNights && matches!(self.began, Began::Anew(_))
     }
 }
 
@@ -349,6 +354,9 @@ impl<'a> Followed<'a> {
             } else if self.metric.is_quarantined {
                 (word, reason) = (Word::Known, Some("in quarantine".to_owned()));
             }
+        }
+        if let (Word::TooFewNights, Began::Anew(what), Some(first)) = (word, self.present.began, self.present.nights.first()) {
+            reason = Some(format!("since {first} {what} is another: a new baseline"));
         }
         if let Some(maintenance) = self.said(AnnotationKind::Maintenance) {
             (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));

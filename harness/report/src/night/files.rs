@@ -5,7 +5,7 @@ use crate::{
     RenderError,
     files::{json::written, junit::xml},
     page::plain as markdown_text,
-    text::style::one_line,
+    text::{style::one_line, words::counted},
 };
 use muster_judge::{
     METHOD,
@@ -94,7 +94,8 @@ fn status(verdict: &Verdict, unit: &str) -> TestCaseStatus {
     let said = verdict.change().map_or_else(String::new, |change| {
         format!(": {} {} since {}, evidence {}", levels(change, unit), effect(change), since(change), odds(change.evidence))
     });
-    let message = xml(&format!("{}{said}", verdict.word));
+    let reason = verdict.reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let message = xml(&format!("{}{said}{reason}", verdict.word));
     let mut status = match verdict.word {
         Word::Regressed | Word::Drifting if verdict.is_counted => TestCaseStatus::non_success(NonSuccessKind::Failure),
         Word::NotMeasured if verdict.is_counted => TestCaseStatus::non_success(NonSuccessKind::Error),
@@ -115,10 +116,10 @@ pub fn markdown(nights: &[SystemNight<'_>]) -> String {
 fn section(night: &SystemNight<'_>) -> String {
     let coverage = night.verdicts.coverage;
     let mut text = format!(
-        "### {}, night of {}\n\n{} metrics, {} of {} planned measured; {}.\n",
+        "### {}, night of {}\n\n{}, {} of {} planned measured; {}.\n",
         cell(&night.system.name),
         night.verdicts.night,
-        night.system.metrics.len(),
+        counted(night.system.metrics.len(), "metric"),
         coverage.measured,
         coverage.planned,
         error_rate(night.settings)
@@ -128,7 +129,8 @@ fn section(night: &SystemNight<'_>) -> String {
     }
     let shown: Vec<usize> = night.verdicts.events.iter().flat_map(|event| event.metrics.iter().copied()).collect();
     if shown.is_empty() {
-        return text + "\nNothing has changed.\n";
+        let is_compared = !night.verdicts.verdicts.iter().any(Verdict::is_new_baseline);
+        return text + if is_compared { "\nNothing has changed.\n" } else { "\nNothing else has changed.\n" };
     }
     text += "\n| verdict | case | variable | level | change | since | evidence |\n| --- | --- | --- | --- | --- | --- | --- |\n";
     for place in shown {

@@ -10,7 +10,7 @@ pub use lines::report;
 
 use crate::text::time;
 use muster_core::rules::perf::format_digits;
-use muster_judge::night::{Change, Metric, Night, NightVerdicts, Settings, System};
+use muster_judge::night::{Change, Metric, Night, NightVerdicts, Settings, System, Verdict};
 
 /// The verdicts of a system.
 #[derive(Debug, Clone, Copy)]
@@ -73,9 +73,29 @@ const SILENT: i32 = 7;
 /// So many of them are named.
 const NAMED: usize = 3;
 
-/// What the reader has to know of the figures, first of those that are missing.
+/// What the reader has to know of the figures, first of those that are compared with nothing and those that are missing.
 fn notes(night: &SystemNight<'_>) -> Vec<String> {
-    silent(night).into_iter().chain(night.notes.iter().cloned()).collect()
+    new_baselines(night).into_iter().chain(silent(night)).chain(night.notes.iter().cloned()).collect()
+}
+
+/// `1 metric is not compared with earlier nights: triad @eidf:gpu+gnu bandwidth (since 2026-11-18 the check is another: ...)`
+fn new_baselines(night: &SystemNight<'_>) -> Option<String> {
+    let all = night.system.metrics.iter().zip(&night.verdicts.verdicts);
+    let mut new: Vec<(&Metric, &Verdict)> = all.filter(|(_, verdict)| verdict.is_new_baseline()).collect();
+    new.sort_by_key(|(_, verdict)| verdict.nights);
+    let why = |verdict: &Verdict| verdict.reason.clone().unwrap_or_default();
+    let new: Vec<(&Metric, String)> = new.into_iter().map(|(metric, verdict)| (metric, why(verdict))).collect();
+    let are = if new.len() == 1 { "metric is" } else { "metrics are" };
+    (!new.is_empty()).then(|| format!("{} {are} not compared with earlier nights: {}", new.len(), named(night.system, &new)))
+}
+
+/// `triad @eidf:gpu+gnu bandwidth (why) and 2 more`: the first metrics, with what is said of each.
+fn named(system: &System, metrics: &[(&Metric, String)]) -> String {
+    let name = |(metric, why): &(&Metric, String)| format!("{} {} ({why})", case(system, metric), metric.name.label());
+    let names: Vec<String> = metrics.iter().take(NAMED).map(name).collect();
+    let more = metrics.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
 }
 
 /// `2 metrics have not been measured for over 7 nights: triad @eidf:gpu+gnu bandwidth (last on 2026-11-03), ...`
@@ -87,13 +107,10 @@ fn silent(night: &SystemNight<'_>) -> Option<String> {
     let mut silent: Vec<(Night, &Metric)> = metrics.filter(|(last, _)| *last < tonight.before(SILENT)).collect();
     // What has vanished lately is news.
     silent.sort_by_key(|(last, _)| std::cmp::Reverse(*last));
-    let name =
-        |(last, metric): &(Night, &Metric)| format!("{} {} (last on {last})", case(night.system, metric), metric.name.label());
-    let names: Vec<String> = silent.iter().take(NAMED).map(name).collect();
-    let more = silent.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let have = if silent.len() == 1 { "1 metric has".to_owned() } else { format!("{} metrics have", silent.len()) };
-    (!names.is_empty()).then(|| format!("{have} not been measured for over {SILENT} nights: {}{more}", names.join(", ")))
+    let silent: Vec<_> = silent.into_iter().map(|(last, metric)| (metric, format!("last on {last}"))).collect();
+    let names = named(night.system, &silent);
+    (!silent.is_empty()).then(|| format!("{have} not been measured for over {SILENT} nights: {names}"))
 }
 
 /// `1 : 41000`

@@ -1,7 +1,7 @@
 //! `muster night`: an invented system whose memory is slower since Tuesday.
 
 use crate::sample::screen;
-use muster_core::rules::perf::Direction;
+use muster_core::{query::figures::Basis, rules::perf::Direction};
 use muster_judge::{
     night::{
         Annotation, AnnotationKind, Metric, MetricName, Night, NightVerdicts, Plan, Scope, Settings, System, Value, explain,
@@ -183,6 +183,41 @@ fn what_has_not_been_measured_for_a_week_is_named() {
     assert_eq!(json["systems"][0]["notes"][0], said);
     let absent = SystemNight { absent_since: Some(TONIGHT.before(5)), ..night };
     assert!(!night::report(&[absent], &screen(160)).contains("not been measured"));
+}
+
+#[test]
+fn a_new_baseline_is_said_until_it_has_ten_values() {
+    let mut system = system();
+    system.metrics.truncate(6);
+    system.metrics.drain(..5);
+    system.annotations.clear();
+    let basis = |check: &str| Basis { check_hash: check.to_owned(), ..Basis::default() };
+    system.metrics[0].segments = vec![basis("a"), basis("b")];
+    let said = |system: &System| {
+        let verdicts = judge(system, TONIGHT, &Settings::default());
+        let settings = Settings::default();
+        let night = SystemNight { system, verdicts: &verdicts, settings: &settings, absent_since: None, notes: &[] };
+        let json: serde_json::Value = serde_json::from_str(&night::json(&[night]).unwrap()).unwrap();
+        let table = night::report(&[night], &screen(160)).lines().nth(1).unwrap_or_default().to_owned();
+        (table, night::markdown(&[night]), night::junit(&[night]).unwrap(), json["systems"][0].clone())
+    };
+    system.metrics[0].values.iter_mut().rev().take(9).for_each(|value| value.segment = 1);
+    let why = "since 2026-11-13 the check is another: a new baseline";
+    let note = format!("1 metric is not compared with earlier nights: hpcg %size=2G @eidf:gpu+gnu flops ({why})");
+    let (table, markdown, junit, json) = said(&system);
+    assert_eq!(table, format!("note: {note}"));
+    assert!(
+        markdown.contains("\n1 metric, 1 of 1 planned")
+            && markdown.contains("1 metric is not compared")
+            && markdown.ends_with("\nNothing else has changed.\n"),
+        "{markdown}"
+    );
+    assert!(junit.contains(&format!("too few nights ({why})")), "{junit}");
+    assert_eq!((&json["notes"][0], &json["metrics"][0]["reason"]), (&note.into(), &why.into()));
+    system.metrics[0].values.iter_mut().rev().take(10).for_each(|value| value.segment = 1);
+    let (table, markdown, _, json) = said(&system);
+    assert!(table == "1 steady" && markdown.ends_with("\nNothing has changed.\n"), "{table}\n{markdown}");
+    assert_eq!((&json["notes"], &json["metrics"][0]["reason"]), (&serde_json::json!([]), &serde_json::Value::Null));
 }
 
 #[test]
