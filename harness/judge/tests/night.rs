@@ -5,7 +5,7 @@ use muster_core::{query::figures::Basis, rules::perf::Direction};
 use muster_judge::{
     night::{
         Annotation, AnnotationKind, Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, Settings, System,
-        Value, Word, explain, judge, judge_with, replay,
+        Value, Verdict, Word, explain, judge, judge_with, replay,
     },
     sample::{Noise, Random, Spread, World, WorldSpec},
     trial,
@@ -273,8 +273,8 @@ fn annotations_leave_out_accept_dismiss_and_excuse() {
     assert_eq!(first(AnnotationKind::Accept, 48, 52), (Word::Accepted, false, 10));
     // In maintenance nothing was to be measured.
     assert_eq!(first(AnnotationKind::Maintenance, 50, 59), (Word::NotMeasured, false, 50));
-    // The old baseline, and nothing of the nights that it names.
-    assert_eq!(first(AnnotationKind::Dismiss, 48, 59), (Word::Steady, false, 50));
+    // Until its last night its level is one of its own, in which another change is found.
+    assert_eq!(first(AnnotationKind::Dismiss, 48, 59), (Word::Steady, false, 10));
 }
 
 #[test]
@@ -354,6 +354,59 @@ fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found()
     assert!(later.since_interval.0 <= Night(75) && Night(75) <= later.since_interval.1 && later.is_open(), "{later:#?}");
     // Said in the night in which it was found, it is not about the nights after.
     assert_eq!(changes(found)[1].id.opened.0 / 10, 5, "{:#?}", changes(found));
+}
+
+/// The verdicts of the nights from 40 on of a metric on these levels. In the last night it was said that its change of night 50 is
+/// dismissed until a night.
+fn dismissed(levels: &[(i32, f64)], until: i32) -> Vec<Verdict> {
+    let (scope, reason, from, until) = (Scope::default(), "a test of the fans".into(), Night(50), Some(Night(until)));
+    let annotation = Annotation { kind: AnnotationKind::Dismiss, scope, from, until, said: Night(79), reason };
+    let mut system = System { annotations: vec![annotation], ..stairs(levels) };
+    let nights = replay(&mut system, (40..80).map(Night), &Settings::default());
+    nights.into_iter().map(|mut night| night.verdicts.remove(0)).collect()
+}
+
+#[test]
+fn a_dismissal_ends_with_its_last_night_and_hides_no_other_change() {
+    let mended = [(0, 1000.0), (50, 900.0), (54, 1000.0), (70, 900.0)];
+    let without = replay(&mut stairs(&mended), (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
+    // Of one night, until its level has gone back, and until after the later change.
+    for until in [50, 53, 79] {
+        let nights = dismissed(&mended, until);
+        let last = nights.last().unwrap();
+        let [first, later] = &last.changes[..] else { panic!("{until}: {:#?}", last.changes) };
+        assert_eq!(first.state, ChangeState::Dismissed { until: Night(53), found: first.id.opened }, "{until}");
+        assert_eq!((later.id, later.since, later.is_open()), (without.changes[1].id, Night(70), true), "{until}");
+        assert_eq!((last.word, last.is_counted), (Word::Regressed, true), "{until}");
+        assert!(
+            nights[..30].iter().all(|verdict| verdict.word == Word::Steady),
+            "{until}: {:?}",
+            nights[..30].iter().map(|v| v.word).collect::<Vec<_>>()
+        );
+    }
+    // A level that stays is found again, and another one below it at its own night.
+    let stays = dismissed(&[(0, 1000.0), (50, 900.0)], 55).pop().unwrap();
+    assert_eq!((stays.word, stays.change().map(|change| change.since)), (Word::Regressed, Some(Night(56))), "{stays:#?}");
+    let lower = dismissed(&[(0, 1000.0), (50, 900.0), (65, 700.0)], 75).pop().unwrap();
+    let change = lower.change().unwrap();
+    assert_eq!((lower.word, (change.before / 10.0).round()), (Word::Regressed, 100.0), "{lower:#?}");
+    assert!(change.since_interval.1 == Night(65) && change.id.opened < Night(70), "{change:#?}");
+}
+
+#[test]
+fn what_is_measured_in_another_way_is_not_dismissed() {
+    let scope = Scope::default();
+    let (kind, until, said, reason) = (AnnotationKind::Dismiss, Some(Night(78)), Night(79), String::new());
+    let annotations = vec![Annotation { kind, scope, from: Night(50), until, said, reason }];
+    let mut system = System { annotations, ..stairs(&[(0, 1000.0), (50, 900.0)]) };
+    system.metrics[0].segments = ["a", "b"].map(|check| Basis { check_hash: check.into(), ..Basis::default() }).into();
+    system.metrics[0].values.iter_mut().filter(|value| value.night >= Night(60)).for_each(|value| value.segment = 1);
+    let nights = replay(&mut system, (40..80).map(Night), &Settings::default());
+    let of = |night: usize| (nights[night - 40].verdicts[0].word, nights[night - 40].verdicts[0].nights);
+    assert_eq!([of(59), of(60), of(79)], [(Word::Steady, 10), (Word::TooFewNights, 1), (Word::Steady, 20)]);
+    let reason = nights[20].verdicts[0].reason.as_deref();
+    assert_eq!(reason, Some("since 1970-03-02 the check is another: a new baseline"));
+    assert_eq!(nights[39].verdicts[0].reason, None);
 }
 
 #[test]

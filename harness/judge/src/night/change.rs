@@ -103,7 +103,7 @@ pub enum ChangeState {
     Accepted {
         found: Night,
     },
-    /// A person has said that it is no change; values until this night are left out.
+    /// A person has said that it is no change. Its level is followed until this night, and then its values are left out.
     Dismissed {
         until: Night,
         found: Night,
@@ -204,6 +204,21 @@ impl Change {
         self.state == ChangeState::Open
     }
 
+    /// Whether its level is told apart from the one before: it is open, or its dismissal is not over.
+    pub(super) fn is_followed(&self, night: Night) -> bool {
+        self.is_open() || matches!(self.state, ChangeState::Dismissed { until, .. } if night <= until)
+    }
+
+    /// Its level has ended with the night before this one. What was dismissed stays dismissed, anything else is in this state.
+    pub(super) fn end(&mut self, since: Night, state: ChangeState) {
+        self.state = match self.state {
+            ChangeState::Dismissed { until, found } => ChangeState::Dismissed { until: until.min(since.before(1)), found },
+            ChangeState::Open | ChangeState::Recovered { .. } | ChangeState::Accepted { .. } | ChangeState::Superseded { .. } => {
+                state
+            }
+        };
+    }
+
     /// Whether its levels, as they are seen now, are no change in the direction in which it was found.
     pub(super) fn is_gone(&self, direction: Option<Direction>, min_effect: f64) -> bool {
         relative_change(self.before, self.after).abs() < min_effect || Turn::of(direction, self.before, self.after) != self.turn
@@ -225,9 +240,9 @@ impl Change {
         };
     }
 
-    /// Whether it is open, and a later change has led back to the level before it.
-    pub(super) fn is_back_with(&self, later: &Self, min_effect: f64) -> bool {
-        self.is_open() && relative_change(self.before, later.after).abs() < min_effect && self.turn != later.turn
+    /// Whether it is followed, and a later change has led back to the level before it.
+    pub(super) fn is_back_with(&self, later: &Self, min_effect: f64, night: Night) -> bool {
+        self.is_followed(night) && relative_change(self.before, later.after).abs() < min_effect && self.turn != later.turn
     }
 
     fn is_since_one_of(&self, annotation: &Annotation) -> bool {
@@ -253,14 +268,18 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
                 AnnotationKind::Dismiss => {
                     let Some(unused) = dismissals.iter().position(|unused| std::ptr::eq(*unused, *annotation)) else { continue };
                     dismissals.remove(unused);
-                    // The values that have shown it, and those that were seen when it was said, would show it again.
-                    let until = annotation.until.unwrap_or(night).max(night).max(annotation.said);
-                    change.state = ChangeState::Dismissed { until, found };
+                    change.state = ChangeState::Dismissed { until: dismissed_until(annotation, night), found };
                 }
                 AnnotationKind::Maintenance | AnnotationKind::Known => {}
             }
         }
     }
+}
+
+/// The last night that a dismissal is about. Where no night after the first is named, it is that in which it was said: the values
+/// that have shown the change, and those that were seen then, would show it again.
+fn dismissed_until(annotation: &Annotation, night: Night) -> Night {
+    annotation.until.filter(|until| annotation.from < *until).unwrap_or_else(|| night.max(annotation.said))
 }
 
 /// Each dismisses one change: what later values show is new, though the nights since which it may be contain those of the one before.
@@ -277,20 +296,21 @@ fn unused_dismissals<'a>(changes: &[Change], annotations: &[&'a Annotation]) -> 
 /// What is measured in another way since a change is not at its level any more.
 fn supersede(changes: &mut [Change], segments: &[Segment], night: Night) {
     let Some(anew) = segments.iter().rposition(|segment| matches!(segment.began, Began::Anew(_))) else { return };
-    for change in changes.iter_mut().filter(|change| change.is_open()) {
+    for change in changes.iter_mut().filter(|change| change.is_followed(night)) {
         let place = segments.iter().position(|segment| segment.began == Began::With(change.id));
         if place.is_some_and(|place| place < anew) {
-            change.state = ChangeState::Superseded { found: night };
+            let since = segments[anew].nights.first().copied().unwrap_or(night);
+            change.end(since, ChangeState::Superseded { found: night });
         }
     }
 }
 
-/// Estimates the open changes of a metric again, with the values up to `night`. True if one has recovered: its segments are others
-/// then.
+/// Estimates the changes of a metric that are followed again, with the values up to `night`. True if one has recovered: its segments
+/// are others then.
 pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segment], min_effect: f64, night: Night) -> bool {
     supersede(changes, segments, night);
     let mut has_recovered = false;
-    for change in changes.iter_mut().filter(|change| change.is_open()) {
+    for change in changes.iter_mut().filter(|change| change.is_followed(night)) {
         let Some(place) = segments.iter().position(|segment| segment.began == Began::With(change.id)) else { continue };
         let Some(before) = place.checked_sub(1).map(|before| &segments[before].values) else { continue };
         let after = &segments[place];
@@ -299,12 +319,14 @@ pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segmen
         if place + 1 == segments.len()
             && let Some(back) = back_since(before, &after.values, min_effect)
         {
-            change.state = ChangeState::Recovered { since: after.nights[back], found: night };
+            let since = after.nights[back];
+            change.end(since, ChangeState::Recovered { since, found: night });
             change.measure(before, &after.values[..back]);
             has_recovered = true;
         } else if after.values.len() >= SHAPED && change.is_gone(metric.direction, min_effect) {
             // No value was elsewhere: all of them join those before.
-            change.state = ChangeState::Recovered { since: change.since, found: night };
+            let since = change.since;
+            change.end(since, ChangeState::Recovered { since, found: night });
             has_recovered = true;
         }
     }
@@ -326,9 +348,11 @@ fn close_returned(changes: &mut [Change], segments: &[Segment], min_effect: f64,
             continue;
         }
         let since = later.since;
-        let Some(first) = changes[..place].iter().position(|earlier| earlier.is_back_with(later, min_effect)) else { continue };
-        for change in changes[first..=place].iter_mut().filter(|change| change.is_open()) {
-            change.state = ChangeState::Recovered { since, found: night };
+        let Some(first) = changes[..place].iter().position(|earlier| earlier.is_back_with(later, min_effect, night)) else {
+            continue;
+        };
+        for change in changes[first..=place].iter_mut().filter(|change| change.is_followed(night)) {
+            change.end(since, ChangeState::Recovered { since, found: night });
         }
         has_returned = true;
     }
@@ -457,10 +481,13 @@ pub(super) mod tests {
         let found = Night(15);
         assert_eq!(of(Accept, 9, Some(11)), ChangeState::Accepted { found });
         assert_eq!(of(Accept, 11, None), ChangeState::Open);
-        assert_eq!(of(Dismiss, 10, None), ChangeState::Dismissed { until: Night(15), found });
-        assert_eq!(of(Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(15), found });
-        assert_eq!(of(Dismiss, 10, Some(19)), ChangeState::Dismissed { until: Night(19), found });
-        assert_eq!(said_in(18, Dismiss, 10, Some(12)), ChangeState::Dismissed { until: Night(18), found });
+        let dismissed = |until| ChangeState::Dismissed { until: Night(until), found };
+        // It ends with `--until`; one of a single night in the night in which it was said.
+        let rows = [(10, None, 15), (10, Some(10), 15), (10, Some(12), 12), (10, Some(19), 19), (18, Some(12), 12)];
+        for (said, until, expected) in rows {
+            assert_eq!(said_in(said, Dismiss, 10, until), dismissed(expected), "{said} {until:?}");
+        }
+        assert_eq!(said_in(18, Dismiss, 10, Some(10)), dismissed(18));
         assert_eq!((of(Known, 9, None), of(Maintenance, 9, None)), (ChangeState::Open, ChangeState::Open));
     }
 }

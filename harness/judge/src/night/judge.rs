@@ -302,17 +302,19 @@ impl<'a> Followed<'a> {
     /// The evidence was enough, `found_with` this c and A K: a change is opened, or an open one has gone back.
     fn open(&mut self, found_with: (f64, f64)) {
         let Some(evidence) = self.placed() else { return };
-        let change = Change::opened(self.metric, &self.present, &evidence, self.night, found_with);
-        if let Some(first) = self.changes.iter().position(|earlier| earlier.is_back_with(&change, self.min_effect)) {
-            for earlier in self.changes[first..].iter_mut().filter(|earlier| earlier.is_open()) {
-                earlier.state = ChangeState::Recovered { since: change.since, found: self.night };
+        let (night, direction, min_effect) = (self.night, self.metric.direction, self.min_effect);
+        let change = Change::opened(self.metric, &self.present, &evidence, night, found_with);
+        if let Some(first) = self.changes.iter().position(|earlier| earlier.is_back_with(&change, min_effect, night)) {
+            self.opened = self.changes[first].is_open().then_some(first);
+            for earlier in self.changes[first..].iter_mut().filter(|earlier| earlier.is_followed(night)) {
+                earlier.end(change.since, ChangeState::Recovered { since: change.since, found: night });
             }
-            self.opened = Some(first);
             return;
         }
-        for earlier in self.changes.iter_mut().filter(|earlier| earlier.is_open()) {
-            if earlier.is_undone_by(self.metric.direction, change.after) {
-                earlier.state = ChangeState::Superseded { found: self.night };
+        // A level that was dismissed is no baseline of the next one.
+        for earlier in self.changes.iter_mut().filter(|earlier| earlier.is_followed(night)) {
+            if !earlier.is_open() || earlier.is_undone_by(direction, change.after) {
+                earlier.end(change.since, ChangeState::Superseded { found: night });
             }
         }
         self.changes.push(change);
@@ -432,7 +434,11 @@ impl<'a> Followed<'a> {
                 ChangeState::Dismissed { .. } | ChangeState::Superseded { .. } => Word::Steady,
             };
         }
+        let is_dismissed = |change: &Change| {
+            matches!(change.state, ChangeState::Dismissed { .. }) && self.present.began == Began::With(change.id)
+        };
         match smallest_step {
+            None if self.changes.iter().any(is_dismissed) => Word::Steady,
             None => Word::TooFewNights,
             Some(step) if step > self.limit => Word::TooNoisy,
             Some(_) => Word::Steady,

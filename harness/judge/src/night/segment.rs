@@ -29,7 +29,7 @@ pub enum Began {
     First,
     /// What is measured is another: it says which part of it.
     Anew(&'static str),
-    /// A change that is open or accepted.
+    /// A change that is followed or accepted.
     With(ChangeId),
 }
 
@@ -39,12 +39,13 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
     // Nearly always the only one.
     let first = Segment { nights: Vec::with_capacity(all.len()), values: Vec::with_capacity(all.len()), ..Segment::default() };
     let mut segments = vec![first];
-    let mut opened = changes.iter().filter(|change| change.state.is_level()).peekable();
+    let judged = night;
+    let mut opened = changes.iter().filter(|change| change.is_level(judged)).peekable();
     let mut previous: Option<(u32, &Basis)> = None;
     for Value { night, value, segment } in all {
         let is_excluded = !value.is_finite()
             || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
-            || changes.iter().any(|change| change.state.leaves_out(change.since, night));
+            || changes.iter().any(|change| !change.is_level(judged) && change.leaves_out(night));
         if is_excluded {
             continue;
         }
@@ -94,21 +95,22 @@ fn ordered(values: &[Value], until: Night) -> Vec<Value> {
     values.chunk_by(|a, b| a.night == b.night).filter_map(of_night).collect()
 }
 
-impl ChangeState {
-    /// Whether the values since form a segment of their own.
-    fn is_level(&self) -> bool {
-        match self {
-            Self::Open | Self::Accepted { .. } | Self::Superseded { .. } => true,
-            Self::Recovered { .. } | Self::Dismissed { .. } => false,
+impl Change {
+    /// Whether the values since form a segment of their own in the judged night.
+    fn is_level(&self, judged: Night) -> bool {
+        match self.state {
+            ChangeState::Open | ChangeState::Accepted { .. } | ChangeState::Superseded { .. } => true,
+            ChangeState::Dismissed { .. } => self.is_followed(judged),
+            ChangeState::Recovered { .. } => false,
         }
     }
 
     /// Whether a value of this night belongs to no segment: the metric was elsewhere, and came back.
-    fn leaves_out(&self, since: Night, night: Night) -> bool {
-        match self {
-            Self::Open | Self::Accepted { .. } | Self::Superseded { .. } => false,
-            Self::Recovered { since: back, .. } => since <= night && night < *back,
-            Self::Dismissed { until, .. } => since <= night && night <= *until,
+    fn leaves_out(&self, night: Night) -> bool {
+        match self.state {
+            ChangeState::Open | ChangeState::Accepted { .. } | ChangeState::Superseded { .. } => false,
+            ChangeState::Recovered { since: back, .. } => self.since <= night && night < back,
+            ChangeState::Dismissed { until, .. } => self.since <= night && night <= until,
         }
     }
 }
