@@ -166,6 +166,36 @@ fn a_system_without_a_session_tonight_is_absent_and_the_future_decides_nothing()
     assert!(none.stderr.contains("no figure of the partition `nowhere`"), "{}", none.stderr);
 }
 
+/// A system without a session in some nights: its answer about one of them is the same before and after it is back.
+#[test]
+fn a_system_that_is_back_was_absent_all_the_same() {
+    let sandbox = a_year();
+    let day = muster_text::time::Date::parse(&date(&sandbox, 0)).expect("a date").days();
+    let name = night(&sandbox, "year.db", &[])[0]["system"].as_str().expect("a name").to_owned();
+    let asked = date_of(day - 12);
+    let answers = [day, day - 5].map(|until| {
+        let database = format!("until{until}.db");
+        copy(&sandbox, &database);
+        let nights = format!("BETWEEN {} AND {until}", day - 30);
+        let subjects = format!("SELECT id FROM subject WHERE system = '{name}'");
+        let sql = format!(
+            "DELETE FROM judged_series; DELETE FROM judged; DELETE FROM change; DELETE FROM night WHERE system = '{name}' AND night {nights}; \
+             DELETE FROM night_figure WHERE night {nights} AND metric IN (SELECT id FROM metric WHERE subject IN ({subjects})); \
+             DELETE FROM planned WHERE night {nights} AND subject IN ({subjects});"
+        );
+        muster_test_database::create(&sandbox.path(&database), &sql).expect("a database");
+        let code = |what: &str| {
+            let args = ["night", "--db", &database, "--night", &asked, "--system", &name, "--fail-on", what];
+            sandbox.muster(&args).code
+        };
+        let codes = [code("missing"), code("coverage")];
+        (night(&sandbox, &database, &["--night", &asked, "--system", &name]), codes)
+    });
+    let [away, back] = &answers;
+    assert!(away.0[0]["absent_since"].is_string() && away.1 == [Some(1), Some(3)], "{away:?}");
+    assert_eq!(away, back);
+}
+
 fn date_of(day: i64) -> String {
     muster_text::time::Date::of_days(day).to_string()
 }

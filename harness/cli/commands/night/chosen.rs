@@ -47,17 +47,19 @@ pub(super) async fn systems(reader: &Reader, system: Option<&str>, night: Option
     let wanted = of_system(&stored, system)?;
     let tonight = stored.iter().map(|nights| nights.last).max().unwrap_or_default();
     let partition = system.and_then(|system| system.split_once(':')).map(|(_, partition)| partition.to_owned());
-    let of_night = |nights: &StoredNights| {
-        let StoredNights { system, first, last, future } = nights.clone();
-        let latest = last.max(future.unwrap_or(last));
-        // One that had no session in a night that others had is absent in it.
-        let is_stored = night.is_none_or(|night| first <= night && night <= latest.max(tonight));
-        let night = night.unwrap_or(tonight);
-        let absent_since = (last < night && future != Some(night)).then_some(last);
-        let future = future.filter(|future| *future != night);
-        is_stored.then(|| Chosen { system, night, absent_since, future, partition: partition.clone() })
-    };
-    let found: Vec<_> = wanted.iter().filter_map(|nights| of_night(nights)).collect();
+    let at = night.unwrap_or(tonight);
+    let mut found = Vec::new();
+    for StoredNights { system, first, last, future } in wanted.iter().copied().cloned() {
+        let latest = last.max(future.unwrap_or(last)).max(tonight);
+        if night.is_some() && !(first..=latest).contains(&at) {
+            continue;
+        }
+        // Later sessions say nothing of a night: a system that had none in it was absent, also when it is back.
+        let until_then = reader.nights_between(&system, first, at).await?.last().copied();
+        let absent_since = until_then.filter(|last| *last < at);
+        let future = future.filter(|future| *future != at);
+        found.push(Chosen { system, night: at, absent_since, future, partition: partition.clone() });
+    }
     if let (true, Some(night)) = (found.is_empty(), night) {
         let first = wanted.iter().map(|nights| nights.first).min().unwrap_or(night);
         let last = wanted.iter().map(|nights| nights.last).max().unwrap_or(night);
