@@ -77,6 +77,12 @@ pub(super) fn read<'a>(key: &str, items: impl IntoIterator<Item = &'a str>) -> R
         let words = words(item);
         let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
+            if word.starts_with('#') {
+                let mistake =
+                    Diagnostic::general(format!("`{key}`: `{word}` begins a directive, which is not an option of sbatch"));
+                wrong.push(mistake.hint("write the directives into a file, and name it with `--bbf`"));
+                break;
+            }
             let (name, mut value) = if let Some(long) = word.strip_prefix("--") {
                 let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
                 (name, value)
@@ -240,5 +246,8 @@ mod tests {
             lines(&["--outp=out", "-a1-2"]).unwrap_err(),
             ["`access`: `--outp=out` is not taken", "`access`: `-a1-2` is not taken"]
         );
+        // All of it is one mistake.
+        let wrong = lines(&["#DW jobdw capacity=1GB type=scratch", "-p main"]).unwrap_err();
+        assert_eq!(wrong, ["`access`: `#DW` begins a directive, which is not an option of sbatch"]);
     }
 }
