@@ -39,6 +39,33 @@ fn a_converted_check_runs() {
 }
 
 #[test]
+fn what_goes_to_another_folder_finds_its_files_and_compares_numbers() {
+    let sandbox = Sandbox::new();
+    let sanity = "        one = sn.extractsingle(r'one (\\S+)', self.stdout, 1, float)
+        other = sn.extractsingle(r'other (\\S+)', self.stdout, 1, conv=int)
+        ranks = sn.extractall(r'rank (\\d+)', self.stdout, 1, int)
+        return sn.all([sn.assert_eq(one, other), sn.assert_eq(sn.count_uniq(ranks), 1)])\n";
+    let (head, _) = CHECK.split_once("        return").expect("what it returns");
+    let check = head.replace("echo hello", "cat numbers") + sanity;
+    let test = check.split_once("@rfm").map(|(_, test)| format!("@rfm{test}")).expect("a test");
+    let named = |name: &str, folder: &str| {
+        test.replace("class hello", &format!("class {name}"))
+            .replace("    executable", &format!("    sourcesdir = '{folder}'\n    executable"))
+    };
+    sandbox.write("suite/x/hello.py", &(check.clone() + &named("named", "input") + &named("gone", "gone")));
+    for folder in ["src", "input"] {
+        sandbox.write(&format!("suite/x/{folder}/numbers"), "one 1.0\nother 1\nrank 02\nrank 2\n");
+    }
+    let converted = sandbox.muster(&["convert", "suite", "-o", "new/deep"]);
+    assert_eq!((converted.code, &*converted.stdout), (Some(1), "new/deep/x/hello.check.yaml\n"), "{}", converted.stderr);
+    let line = "hello.py:33: refused: the folder suite/x/gone of `sourcesdir` does not exist, so `sourcesdir` is left out";
+    assert!(converted.stderr.contains(line), "{}", converted.stderr);
+    let run = sandbox.muster(&["-c", "new", "--system", "local", "-r", "--nocolor", "-x", "gone"]);
+    assert_eq!(run.code, Some(0), "{}{}", sandbox.read("new/deep/x/hello.check.yaml"), run.stdout);
+    assert!(run.stdout.contains("2 passed"), "{}", run.stdout);
+}
+
+#[test]
 fn an_existing_file_is_overwritten_only_with_force() {
     let sandbox = Sandbox::new();
     sandbox.write("hello.py", CHECK).write("hello.check.yaml", "mine");
@@ -210,7 +237,9 @@ const SLIPS: &str = "site_configuration = {'systems': [{'name': 'c', 'hostnames'
     'name': 'p', 'scheduler': 'slurm', 'launcher': 'srun', 'environs': ['e'],
     'acess': ['-p x'],
     'access': ['--qos', 'x', '-t 10'],
-    'sched_options': {'job_submit_timeout': 120},
+    'sched_options': {'job_submit_timeout': 120, 'mem': '2G'},
+    'resources': [{'name': 'gpu', 'options': ['--gres=gpu:{num}']}, {'name': 'dw', 'options': [
+        '#DW jobdw capacity={capacity} type=scratch', '#DW stage_in source={source}']}],
 }]}], 'environments': [{'name': 'e'}]}
 ";
 
@@ -222,11 +251,18 @@ fn keys_and_values_of_a_partition_that_are_not_taken_are_listed() {
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     for line in [
         "settings.py:3: dropped: `acess` is not carried over; did you mean `access`?",
-        "settings.py:4: note: `access`: `-t` is not taken",
-        "settings.py:5: note: `sched_options.job_submit_timeout`: the most is 60s",
+        "settings.py:4: refused: `access`: `-t` is not taken, so `partitions.access` is left out",
+        "settings.py:5: refused: `sched_options.job_submit_timeout`: the most is 60s",
+        "settings.py:6: refused: `resources`: `#DW` begins a directive, which is not an option of sbatch",
     ] {
         assert!(ended.stderr.contains(line), "{line}\n{}", ended.stderr);
     }
+    assert!(ended.stderr.ends_with("4 line(s) not converted, 0 note(s); not checked against ReFrame\n"), "{}", ended.stderr);
+    sandbox.write("check.yaml", "name: a\nvalid_systems: [c]\nexecutable: a\nsanity: []\n").write("c.yaml", &ended.stdout);
+    let shown = sandbox.muster(&["-C", "c.yaml", "--system", "c", "config", "show"]);
+    let (listed, is_there) =
+        (sandbox.muster(&["-C", "c.yaml", "-c", "check.yaml", "--system", "c", "-l"]), ended.stdout.contains("gres"));
+    assert!(shown.code == Some(0) && listed.code == Some(0) && is_there, "{}{}{}", ended.stdout, shown.stderr, listed.stderr);
 }
 
 #[cfg(target_os = "linux")]

@@ -1,31 +1,32 @@
 //! `muster convert`: reads the files, has them converted, writes what came out of it and lists what did not.
 
 use crate::{
-    args::ConvertArgs,
+    args::{ConvertArgs, is_dash},
     inputs,
     terminal::{self, Terminal, unwritten::Written},
 };
 use anyhow::{Context, bail};
+use muster_check::files::load::normal;
 use muster_convert::{Conversion, Manifests, Output, Source};
 use muster_core::job::descriptor::Schedulers;
 use muster_host::replace::replace_shared;
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 /// Something could not be converted.
 const EXIT_REFUSED: u8 = 1;
 
 pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) -> anyhow::Result<u8> {
-    let files = python_files(&args.paths)?;
-    let sources = files.iter().map(|file| source(&file.path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let prints = args.stdout || args.output.as_deref().is_some_and(is_dash);
+    let files = python_files(&args.paths, args.output.as_deref().filter(|_| !prints))?;
+    let sources = files.iter().map(source).collect::<anyhow::Result<Vec<_>>>()?;
     let conversion = muster_convert::convert(&sources, &OnDisk, schedulers);
-    let prints = args.stdout || args.output.as_deref() == Some(Path::new("-"));
     if prints {
         conversion.outputs.iter().for_each(|output| print(output, conversion.outputs.len() > 1, terminal));
     } else if !args.check {
-        write(&conversion, &files, args, terminal)?;
+        write(&conversion, &files, args.force, terminal)?;
     }
     for refusal in &conversion.refusals {
         terminal.note(&refusal.to_string());
@@ -39,25 +40,39 @@ pub fn convert(args: &ConvertArgs, schedulers: &Schedulers, terminal: Terminal) 
     Ok(if is_missing && !terminal::has_lost_output() { EXIT_REFUSED } else { 0 })
 }
 
-/// A file, and the folder of the command line that it was found in.
+/// A file, and the folder that its YAML goes to.
 struct Found {
     path: PathBuf,
-    within: PathBuf,
+    folder: PathBuf,
+}
+
+impl Found {
+    /// A file of a folder of the command line, which `output` takes the place of.
+    fn new(path: PathBuf, within: &Path, output: Option<&Path>) -> Self {
+        let beside = beside(&path);
+        let below = beside.strip_prefix(within).unwrap_or(Path::new(""));
+        let folder = output.map_or_else(|| beside.to_owned(), |output| output.join(below));
+        Self { path, folder }
+    }
+}
+
+fn beside(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
 }
 
 /// The files that are named, and the Python files of the folders.
-fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
+fn python_files(paths: &[PathBuf], output: Option<&Path>) -> anyhow::Result<Vec<Found>> {
     let mut files = Vec::new();
     for path in paths {
         let about = fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
         if !about.is_dir() {
-            files.push(Found { path: path.clone(), within: path.parent().unwrap_or(Path::new("")).to_owned() });
+            files.push(Found::new(path.clone(), beside(path), output));
             continue;
         }
         for entry in walkdir::WalkDir::new(path).sort_by_file_name() {
             let entry = entry.with_context(|| format!("{} cannot be read", path.display()))?;
             if entry.file_type().is_file() && entry.path().extension().is_some_and(|extension| extension == "py") {
-                files.push(Found { path: entry.into_path(), within: path.clone() });
+                files.push(Found::new(entry.into_path(), path, output));
             }
         }
     }
@@ -70,20 +85,34 @@ fn python_files(paths: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
     Ok(files)
 }
 
-fn source(path: &Path) -> anyhow::Result<Source> {
+fn source(Found { path, folder }: &Found) -> anyhow::Result<Source> {
     let text = inputs::files::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let has_src = path.parent().is_some_and(|folder| folder.join("src").is_dir());
-    Ok(Source { path: path.display().to_string(), text, has_src })
+    let has_src = beside(path).join("src").is_dir();
+    let way = way(folder, beside(path)).with_context(|| format!("the folder of {} is unknown", path.display()))?;
+    let [path, folder, way] = [path, folder, &way].map(|path| path.display().to_string());
+    Ok(Source { path, text, has_src, folder, way })
 }
 
-/// Manifests that checks open.
+/// The way from a folder, which need not be there yet, to another one.
+fn way(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    let absolute = |path: &Path| anyhow::Ok(PathBuf::from(normal(&std::path::absolute(Path::new(".").join(path))?)));
+    let (from, to) = (absolute(from)?, absolute(to)?);
+    let same = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(same).map(|_| Component::ParentDir);
+    Ok(up.chain(to.components().skip(same)).collect())
+}
+
+/// The files and folders that checks name.
 #[derive(Debug)]
 struct OnDisk;
 
 impl Manifests for OnDisk {
     fn read(&self, beside: &str, path: &str) -> Option<String> {
-        let folder = Path::new(beside).parent()?;
-        fs::read_to_string(folder.join(path)).ok()
+        fs::read_to_string(self::beside(Path::new(beside)).join(path)).ok()
+    }
+
+    fn folder(&self, path: &str) -> Result<bool, String> {
+        muster_stage::look(Path::new(path))
     }
 }
 
@@ -93,21 +122,15 @@ fn print(output: &Output, is_one_of_many: bool, terminal: Terminal) {
 }
 
 /// Writes the files; none if one of them is there already.
-fn write(conversion: &Conversion, files: &[Found], args: &ConvertArgs, terminal: Terminal) -> anyhow::Result<()> {
+fn write(conversion: &Conversion, files: &[Found], force: bool, terminal: Terminal) -> anyhow::Result<()> {
     let mut targets = Vec::new();
     for output in &conversion.outputs {
-        let found = files.iter().find(|file| file.path.display().to_string() == output.source);
-        let beside = Path::new(&output.source).parent().unwrap_or(Path::new(""));
-        let folder = match (&args.output, found) {
-            (Some(folder), Some(found)) => folder.join(beside.strip_prefix(&found.within).unwrap_or(Path::new(""))),
-            (Some(folder), None) => folder.clone(),
-            (None, _) => beside.to_owned(),
-        };
-        let target = folder.join(&output.name);
+        let Some(found) = files.iter().find(|file| file.path.display().to_string() == output.source) else { continue };
+        let target = found.folder.join(&output.name);
         if targets.iter().any(|(known, _)| *known == target) {
             bail!("two files would become {}: convert them one by one, with `-o`", target.display());
         }
-        if target.exists() && !args.force {
+        if target.exists() && !force {
             bail!("{} is there already: nothing was written; `--force` overwrites it", target.display());
         }
         targets.push((target, output));

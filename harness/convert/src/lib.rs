@@ -3,6 +3,7 @@
 //! ```text
 //! Python -python-> tree -world-> classes -reading, interp-> Value: a constant, or how Muster computes it
 //!   -check, judged, settle-> keys and entries of `when` -extends-> bases -emit-> YAML          and a list of refusals
+//! YAML -loaded-> what Muster's own loader takes of it
 //! ```
 //! The converter runs nothing and guesses nothing: what it does not understand is refused with its line, and whatever
 //! depends on that is left out. It reads no files either; [`Manifests`] hands it what a check would open.
@@ -13,6 +14,7 @@ mod check;
 mod extends;
 mod interp;
 mod judged;
+mod loaded;
 mod pattern;
 mod python;
 mod reading;
@@ -29,11 +31,14 @@ pub use report::{Level, Refusal};
 
 use check::{Document, Purpose};
 use interp::{Interp, shortened};
+use loaded::Misfit;
+use muster_check::files::load;
 use muster_core::job::descriptor::Schedulers;
+use std::{collections::BTreeMap, path::Path};
 use world::{File, World};
 
 /// A file of Python.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Source {
     /// Its path, as it is named in refusals.
     pub path: String,
@@ -41,6 +46,10 @@ pub struct Source {
     pub text: String,
     /// Whether a folder `src` lies beside it.
     pub has_src: bool,
+    /// The folder that its YAML goes to.
+    pub folder: String,
+    /// The way from there to its own folder; empty: they are one.
+    pub way: String,
 }
 
 /// A file of YAML.
@@ -72,18 +81,12 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Sched
     let mut refusals = Vec::new();
     for source in sources.iter().filter(|source| !is_yaml(&source.path) && !anubis::is_descriptor(&source.path)) {
         let module = python::parse(&source.text);
-        let file = File::new(source.path.clone(), &source.text, module, source.has_src);
-        for (line, why) in &file.module.errors {
-            let what = shortened(file.line(*line));
-            refusals.push(Refusal {
-                file: source.path.clone(),
-                line: *line,
-                level: Level::Refused,
-                what,
-                why: format!("this is no Python: {why}"),
-                instead: None,
-            });
-        }
+        let mut file = File::new(source.path.clone(), &source.text, module, source.has_src);
+        file.checks = load::normal(&Path::new(&source.folder).join(file.checks_name()));
+        file.way.clone_from(&source.way);
+        refusals.extend(
+            file.module.errors.iter().map(|(line, why)| refused(&file, *line, format!("this is no Python: {why}"), None)),
+        );
         world.files.push(file);
     }
     globals(&mut world, manifests, &mut refusals);
@@ -115,13 +118,17 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Sched
         }
     }
     let documents = extends::with_bases(&world, &documents, manifests);
+    let own = |at: usize| documents.iter().filter(move |document| document.id.0 == at);
+    let texts = world.files.iter().enumerate().map(|(at, file)| (file.checks.clone(), checks_text(own(at))));
+    let written: BTreeMap<String, String> = texts.collect();
     let mut outputs = Vec::new();
     for (at, file) in world.files.iter().enumerate() {
         let config = file.globals.get("site_configuration").filter(|config| matches!(config, value::Value::Dict(_)));
         let sites =
             config.map(|config| site::sites(config, schedulers, site::assigned(file), file, &mut refusals)).unwrap_or_default();
         outputs.extend(sites.iter().map(|site| site_output(&file.path, site)));
-        outputs.extend(check_output(at, file, &documents));
+        let loader = |text: &str| loaded::in_checks((&file.checks, text), &written, manifests, schedulers);
+        outputs.extend(check_output(&world, file, own(at).cloned().collect(), loader, &mut refusals));
     }
     for source in sources.iter().filter(|source| is_yaml(&source.path)) {
         outputs.extend(yaml_sites(source, schedulers, &mut refusals));
@@ -173,25 +180,47 @@ fn imported_first(world: &World, at: usize, order: &mut Vec<usize>, depth: usize
 }
 
 fn unknown_base(world: &World, base: &world::UnknownBase) -> Refusal {
-    let file = &world.files[base.file];
-    Refusal {
-        file: file.path.clone(),
-        line: base.line,
-        level: Level::Refused,
-        what: shortened(file.line(base.line)),
-        why: format!("the base `{}` is not among the files, so the test is not known", base.name),
-        instead: Some("convert its file together with this one".to_owned()),
-    }
+    let why = format!("the base `{}` is not among the files, so the test is not known", base.name);
+    refused(&world.files[base.file], base.line, why, Some("convert its file together with this one".to_owned()))
 }
 
-fn check_output(at: usize, file: &File, documents: &[Document]) -> Option<Output> {
-    let own: Vec<&Document> = documents.iter().filter(|document| document.id.0 == at).collect();
-    let is_listed = |document: &&&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
+fn refused(file: &File, line: u32, why: String, instead: Option<String>) -> Refusal {
+    Refusal { file: file.path.clone(), line, level: Level::Refused, what: shortened(file.line(line)), why, instead }
+}
+
+/// The checks of a file as far as `loader` takes them.
+fn check_output(
+    world: &World,
+    file: &File,
+    mut own: Vec<Document>,
+    loader: impl Fn(&str) -> Vec<Misfit>,
+    refusals: &mut Vec<Refusal>,
+) -> Option<Output> {
+    let text = loop {
+        let text = checks_text(&own);
+        let misfits = loader(&text);
+        if misfits.is_empty() {
+            break text;
+        }
+        for misfit in misfits {
+            let document = &mut own[misfit.document];
+            let (file, line) = document.place_of(&misfit.unit);
+            let refusal = refused(&world.files[file], line, misfit.why, misfit.instead);
+            document.comments.push(check::comment(&refusal));
+            refusals.push(refusal);
+            if !loaded::take_out(&mut document.entries, &misfit.unit) {
+                own.remove(misfit.document);
+            }
+        }
+    };
+    let is_listed = |document: &&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
     let checks = own.iter().filter(is_listed).count();
-    let texts: Vec<String> =
-        own.iter().map(|document| yaml::emit::document("ReFrame", &document.comments, &document.entries)).collect();
-    let name = format!("{}.check.yaml", file.stem());
-    (!own.is_empty()).then(|| Output { source: file.path.clone(), name, text: texts.join("---\n"), checks })
+    (!own.is_empty()).then(|| Output { source: file.path.clone(), name: file.checks_name(), text, checks })
+}
+
+fn checks_text<'d>(documents: impl IntoIterator<Item = &'d Document>) -> String {
+    let text = |document: &Document| yaml::emit::document("ReFrame", &document.comments, &document.entries);
+    documents.into_iter().map(text).collect::<Vec<_>>().join("---\n")
 }
 
 fn site_output(source: &str, site: &site::Site) -> Output {

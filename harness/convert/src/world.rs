@@ -35,6 +35,10 @@ pub(crate) struct File {
     pub globals: BTreeMap<String, Value>,
     /// Whether a folder `src` lies beside it.
     pub has_src: bool,
+    /// The path of the file that its checks go to.
+    pub checks: String,
+    /// The way from the folder of that to its own; empty: they are one.
+    pub way: String,
 }
 
 /// What a class derives from in the end.
@@ -73,6 +77,8 @@ impl File {
             globals: BTreeMap::new(),
             module: Module::default(),
             has_src,
+            checks: String::new(),
+            way: String::new(),
         };
         for stmt in &module.body {
             match &stmt.kind {
@@ -90,6 +96,11 @@ impl File {
         }
         file.module = module;
         file
+    }
+
+    /// `triad.check.yaml`
+    pub(crate) fn checks_name(&self) -> String {
+        format!("{}.check.yaml", self.stem())
     }
 
     /// `triad` of `stream/triad.py`.

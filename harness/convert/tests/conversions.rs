@@ -5,7 +5,7 @@ use muster_core::{
     job::descriptor::{Descriptor, Schedulers, SharedKey},
     launcher::Launchers,
 };
-use muster_text::decode::Key;
+use muster_text::decode::{Documents, Key, Mapping};
 use proptest::prelude::*;
 use std::{fs, path::PathBuf};
 
@@ -21,6 +21,10 @@ impl Manifests for Beside {
     fn read(&self, _beside: &str, path: &str) -> Option<String> {
         fs::read_to_string(self.0.join(path)).ok()
     }
+
+    fn folder(&self, _path: &str) -> Result<bool, String> {
+        Ok(true)
+    }
 }
 
 /// The files of a folder that are converted, by name.
@@ -32,7 +36,7 @@ fn sources(folder: &str) -> Vec<Source> {
     let source = |path: &PathBuf| Source {
         path: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         text: fs::read_to_string(path).expect("a file of testdata"),
-        has_src: false,
+        ..Source::default()
     };
     paths.iter().map(source).collect()
 }
@@ -49,7 +53,7 @@ fn a_parameter_with_the_name_of_a_key_sets_it_or_stays_a_label() {
     let text = "import reframe as rfm\n@rfm.simple_test\nclass shape(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    \
                 valid_prog_environs = ['*']\n    executable = 'a'\n    num_tasks = parameter([1, 2])\n    image = parameter(['x'])\n    \
                 when = parameter([1])\n";
-    let source = Source { path: "shape.py".into(), text: text.into(), has_src: false };
+    let source = Source { path: "shape.py".into(), text: text.into(), ..Source::default() };
     let conversion = convert(&[source], &Beside(PathBuf::new()));
     let lines: Vec<&str> = conversion.outputs[0].text.lines().collect();
     for line in ["num_tasks: ${{ num_tasks }}", "image: null"] {
@@ -57,6 +61,73 @@ fn a_parameter_with_the_name_of_a_key_sets_it_or_stays_a_label() {
     }
     let refusals: Vec<String> = conversion.refusals.iter().map(|refusal| format!("{} {}", refusal.line, refusal.why)).collect();
     assert!(refusals.contains(&"9 no parameter may be called `when`, which is a key of a check".to_owned()), "{refusals:#?}");
+}
+
+/// A test with these lines from line 8 on: its YAML without comments, and the lines and reasons of what is missing.
+fn converted(lines: &str) -> (String, Vec<String>) {
+    let mut text =
+        "import reframe as rfm\nimport reframe.utility.sanity as sn\n@rfm.simple_test\nclass t(rfm.RunOnlyRegressionTest):\n"
+            .to_owned();
+    let head = ["valid_systems = ['*']", "valid_prog_environs = ['*']", "executable = 'a'"];
+    for line in head.into_iter().chain(lines.split('|')) {
+        let line = line.replace("one(", "sn.extractsingle('(a)', self.stdout, 1, ");
+        text.extend(["    ", &line.replace("all(", "sn.extractall('(a)', self.stdout, 1, "), "\n"]);
+    }
+    let conversion = convert(&[Source { path: "t.py".into(), text, ..Source::default() }], &Beside(PathBuf::new()));
+    let told = conversion.refusals.iter().filter(|refusal| refusal.level.is_missing());
+    let yaml = conversion.outputs[0].text.lines().filter(|line| !line.starts_with('#'));
+    (yaml.collect::<Vec<_>>().join("\n"), told.map(|refusal| format!("{} {}", refusal.line, refusal.why)).collect())
+}
+
+/// The arguments of `assert_eq`, and what is written or told.
+const CONVERSIONS: &str = r"
+one(float), one(conv=int)         => double(extractsingle('(a)')) == int(extractsingle('(a)'))
+one(lambda x: int(x) + 1), 2      => int(extractsingle('(a)')) + 1 == 2
+one(str), '1'                     => string(extractsingle('(a)')) == '1'
+int(one(float)), 1                => int(double(extractsingle('(a)'))) == 1
+sn.sorted(all(int)), [1, 2]       => sorted(extractall('(a)').map(x, int(x))) == [1, 2]
+all(float)[0], all(None)[0]       => extractall('(a)').map(x, double(x))[0] == extractall('(a)')[0]
+sn.map(float, all(None)), [1]     => extractall('(a)').map(x, double(x)) == [1]
+all(lambda x: float(x)), [1]      => extractall('(a)').map(x, double(x)) == [1]
+int(sn.avg(all(int))), 2          => int(avg(extractall('(a)').map(x, int(x)))) == 2
+sn.count(all(int)), 2             => count: 2
+one(lambda x: int(x, 16)), 2      => 10 `int` of the output with another base has no counterpart
+";
+
+#[test]
+fn a_conversion_of_what_is_captured_stays() {
+    for (arguments, expected) in CONVERSIONS.lines().filter_map(|row| row.split_once("=> ")) {
+        let (yaml, told) = converted(&format!("@sanity_function|def ok(self):|    return sn.assert_eq({arguments})"));
+        assert!(yaml.contains(expected) || told == [expected], "{expected}\n{yaml}{told:#?}");
+    }
+}
+
+/// Lines of Python, a part of the result, what is not in it, and what is told.
+const LEFT_OUT: &str = r"
+readonly_files = [''] => executable: a => readonly_files => 8 `` is not a path within the folder, so `readonly_files` is left out
+valid_systems = [''] => executable: a => valid_systems => 8 an empty selector matches nothing; `*` matches everything, so
+time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `when.time_limit` is
+reference = {'s': {'f': (None, None, None, 's')}}|F|    return one(float) => s: { f: [0, null, null, s] } => refused =>
+reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's')}}|F|    return one(float) => '*': { f: [1, -0.1, null, s] } => s: { => 8 expected a number, found nothing, so `reference.s.f` is left out
+reference = {'*': {'f': (1, None, None, 's')}}|F|    return all(float) => executable: a => reference => 8 the figure `f` is not carried over, and so is its reference|10 `f`: a list is no figure
+S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsingle('(a)')) == 4 => msg => 10 the message shows what is in the output
+S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle('(a)')) < 4 => msg => 10 the message shows what is in the output
+S|    return sn.assert_found('a', self.stdout, one(int)) => - found: a => msg => 10 the message shows what is in the output
+S|    return sn.assert_true(one(int), 'no {n}') => msg: no {n} => refused =>
+";
+
+#[test]
+fn what_the_loader_refuses_is_told_at_its_line_and_left_out() {
+    for row in LEFT_OUT.trim().lines() {
+        let [python, part, absent, expected] = row.split(" =>").collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let python =
+            python.replace("F|", "@performance_function('s')|def f(self):|").replace("S|", "@sanity_function|def ok(self):|");
+        let (yaml, told) = converted(&python);
+        assert!(yaml.contains(part.trim()) && !yaml.contains(absent.trim()), "{python}\n{yaml}");
+        let expected: Vec<&str> = expected.trim().split('|').filter(|part| !part.is_empty()).collect();
+        let is_told = told.len() == expected.len() && told.iter().zip(&expected).all(|(told, part)| told.starts_with(part));
+        assert!(is_told, "{expected:#?}\n{told:#?}");
+    }
 }
 
 fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
@@ -67,6 +138,15 @@ fn convert(sources: &[Source], manifests: &dyn Manifests) -> Conversion {
 /// Schedulers that differ in what they take.
 static PODS: Descriptor = Descriptor {
     names: &["k8s", "ipu"],
+    own_keys: &[
+        Key::of::<Documents>("k8s_config", "The objects."),
+        Key::of::<Mapping>("k8s_patch", "What is laid over them."),
+        Key::of::<String>("k8s_resource", "The resource."),
+        Key::of::<String>("namespace", "The namespace."),
+        Key::of::<String>("context", "The context."),
+        Key::of::<String>("image", "An image."),
+    ],
+    documents: &["k8s_config"],
     shared_keys: &[
         ("launcher", SharedKey::Refuses("the manifest says what starts the tasks")),
         ("access", SharedKey::Refuses("write `sched_options`")),
@@ -149,8 +229,8 @@ fn every_entry_of_a_configuration_is_in_the_result_or_listed() {
 fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
     let text = "systems:\n  - name: daint\n    hostnames: ['daint\\d+']\n    partitions:\n      - name: gpu\n        scheduler: pbs\n        \
                 environs: [gnu]\n      - name: login\n        scheduler: local\n        launcher: mpirun\n        environs: [gnu]\n        \
-                max_jobs: 4\nenvironments:\n  - {name: gnu, cc: gcc}\nlogging: []\n";
-    let source = |text: &str| Source { path: "settings.yaml".to_owned(), text: text.to_owned(), has_src: false };
+                max_jobs: 4\n        time_limit: never\nenvironments:\n  - {name: gnu, cc: gcc}\nlogging: []\n";
+    let source = |text: &str| Source { path: "settings.yaml".to_owned(), text: text.to_owned(), ..Source::default() };
     insta::assert_snapshot!(shown(&convert(&[source(text)], &Beside(PathBuf::new()))), @r"
     ==> daint.yaml (0 checks)
     name: daint
@@ -171,7 +251,9 @@ fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
         scheduler: pbs
     settings.yaml:10: dropped: the launcher `mpirun` is not carried over; write the program that starts the tasks into `executable`
         launcher: mpirun
-    settings.yaml:15: dropped: `logging` is ReFrame's own; settings of the program are options of the command line and `MUSTER_` variables
+    settings.yaml:14: refused: `never` is not a duration, so `partitions.time_limit` is left out; write 1d2h3m4s, any part may be left out, or a number of seconds
+        time_limit: never
+    settings.yaml:16: dropped: `logging` is ReFrame's own; settings of the program are options of the command line and `MUSTER_` variables
         logging: []
     ");
     for (text, refusal) in [
@@ -218,7 +300,7 @@ fn deep_and_long_files_are_refused_and_end_nothing() {
         "x = 'a'\n".to_owned() + &"x = x + x\n".repeat(80),
     ];
     for text in texts {
-        let source = Source { path: "deep.py".to_owned(), text: text.clone(), has_src: false };
+        let source = Source { path: "deep.py".to_owned(), text: text.clone(), ..Source::default() };
         let conversion = convert(&[source], &Beside(PathBuf::new()));
         assert!(conversion.refusals.len() < 200_000, "{}", &text[..40]);
     }
@@ -232,7 +314,7 @@ fn branches_that_multiply_are_refused_before_they_cost_anything() {
     let text = format!(
         "import reframe as rfm\n@rfm.simple_test\nclass t(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    executable = 'x'\n    @run_before('run')\n    def h(self):\n{hook}"
     );
-    let conversion = convert(&[Source { path: "t.py".to_owned(), text, has_src: false }], &Beside(PathBuf::new()));
+    let conversion = convert(&[Source { path: "t.py".to_owned(), text, ..Source::default() }], &Beside(PathBuf::new()));
     assert!(conversion.refusals.iter().any(|refusal| refusal.why.contains("too many branches")), "{:?}", conversion.refusals);
 }
 

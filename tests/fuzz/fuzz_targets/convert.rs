@@ -9,7 +9,7 @@ use muster_convert::{Manifests, Source, convert};
 use muster_text::{yaml, diagnostic::FileId};
 
 fuzz_target!(|text: &str| {
-    let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), has_src: false }];
+    let source = || [Source { path: "check.py".to_owned(), text: text.to_owned(), ..Source::default() }];
     let schedulers = schedulers::schedulers();
     let (one, other) = (convert(&source(), &Nothing, &schedulers), convert(&source(), &Nothing, &schedulers));
     assert_eq!(one.refusals.len(), other.refusals.len());
@@ -27,5 +27,9 @@ struct Nothing;
 impl Manifests for Nothing {
     fn read(&self, _: &str, _: &str) -> Option<String> {
         None
+    }
+
+    fn folder(&self, _: &str) -> Result<bool, String> {
+        Ok(false)
     }
 }

@@ -6,13 +6,16 @@ mod verdict;
 use crate::{
     build::{build, executable},
     judged::{figure, reference_key, references, sanity},
+    loaded::Step,
     reading::Reading,
-    report::Level,
+    report::{Level, Refusal},
     settle::{Setting, entries, settle},
     value::{ClassId, Declared, Piece, Thing, Value, cel::Cel, cond::Cond},
     world::Root,
 };
 use muster_check::files::named_as_keys::{FIXED, is_key};
+use std::collections::BTreeMap;
+pub(crate) use verdict::failing;
 
 /// A check, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +28,22 @@ pub(crate) struct Document {
     pub comments: Vec<String>,
     /// Its keys.
     pub entries: Vec<(String, Value)>,
+    /// Where its attributes, its functions and the class (as `name`) stand: the file and line.
+    pub lines: BTreeMap<String, (usize, u32)>,
+}
+
+impl Document {
+    /// Where a part was set; the class, if that is not known.
+    pub(crate) fn place_of(&self, unit: &[Step]) -> (usize, u32) {
+        let keys: Vec<&str> = unit.iter().filter_map(Step::key).map(|key| key.trim_end_matches('+')).take(2).collect();
+        let names = match keys[..] {
+            ["when", key] => vec![format!("when.{key}"), key.to_owned()],
+            ["sanity", ..] => vec!["sanity_patterns".to_owned()],
+            _ => keys.iter().rev().map(|key| (*key).to_owned()).collect(),
+        };
+        let place = names.iter().find_map(|name| self.lines.get(name)).or_else(|| self.lines.get("name"));
+        place.copied().unwrap_or((self.id.0, 1))
+    }
 }
 
 /// Keys that are carried over as they are, in their order; whether the shell expands them.
@@ -127,6 +146,7 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     if purpose == Purpose::Fixture {
         making.leave(&["valid_systems", "valid_prog_environs"]);
     }
+    making.paths(&reading.interp.world.files[reading.id.0].way);
     let when = entries(&making.settings);
     if !when.is_empty() {
         making.put("when", Value::List(when));
@@ -134,14 +154,17 @@ pub(crate) fn document(reading: &mut Reading, purpose: Purpose) -> Document {
     let mut entries = making.entries;
     entries.sort_by_key(|(key, _)| place(key));
     let missing = reading.interp.refusals.iter().filter(|refusal| refusal.level.is_missing());
-    let mut comments: Vec<String> =
-        missing.map(|refusal| format!("{}:{}: {}", file_name(&refusal.file), refusal.line, refusal.why)).collect();
+    let mut comments: Vec<String> = missing.map(comment).collect();
     comments.dedup();
-    Document { id: reading.id.clone(), name, comments, entries }
+    let mut lines = reading.interp.lines.clone();
+    lines.insert("name".to_owned(), (reading.id.0, reading.class.line));
+    Document { id: reading.id.clone(), name, comments, entries, lines }
 }
 
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+/// A refusal as a line above a check.
+pub(crate) fn comment(refusal: &Refusal) -> String {
+    let file = refusal.file.rsplit('/').next().unwrap_or(&refusal.file);
+    format!("{file}:{}: {}", refusal.line, refusal.why)
 }
 
 /// Where a key stands in a check.

@@ -107,6 +107,19 @@ impl Making {
         }
     }
 
+    /// Paths beside the check, seen from where its file goes.
+    pub(super) fn paths(&mut self, way: &str) {
+        let settings = self.settings.iter_mut().map(|setting| (&setting.key, &mut setting.value));
+        for (key, path) in self.entries.iter_mut().map(|(key, value)| (&*key, value)).chain(settings) {
+            let is_path = matches!(path, Value::Str(_) | Value::Text(_) | Value::Cel(_));
+            let is_absolute = path.as_str().is_some_and(|path| path.starts_with('/'));
+            if !way.is_empty() && is_path && !is_absolute && matches!(&**key, "sourcesdir" | "k8s_config") {
+                let head = vec![Piece::Text(format!("{way}/"))];
+                *path = Value::joined([head, path.pieces().unwrap_or_default()].concat());
+            }
+        }
+    }
+
     /// Files that are searched are kept.
     pub(super) fn searched_files(&mut self) {
         let mut searched = Vec::new();

@@ -103,7 +103,7 @@ pub(crate) struct Interp<'w> {
     pub refusals: Vec<Refusal>,
     /// Conditions under which the test is skipped, each with its reason and line.
     pub skips: Vec<(Cond, Value, u32)>,
-    /// Where attributes were last set: the file and line.
+    /// Where attributes were last set, the file and line; in a branch with `when.` before them, too.
     pub lines: std::collections::BTreeMap<String, (usize, u32)>,
     /// Whether what is unknown in a list or mapping is left out of it, instead of all of it.
     pub is_lenient: bool,
@@ -117,10 +117,13 @@ pub(crate) struct Interp<'w> {
     steps: u32,
 }
 
-/// Where manifests come from; this crate reads no files.
+/// Files and folders that checks name; this crate reads none.
 pub trait Manifests: std::fmt::Debug {
     /// The text of a file that a check in `beside` names by `path`.
     fn read(&self, beside: &str, path: &str) -> Option<String>;
+
+    /// Whether there is a folder to be staged, by its path in the command line; or what is wrong with it.
+    fn folder(&self, path: &str) -> Result<bool, String>;
 }
 
 impl<'w> Interp<'w> {
@@ -152,6 +155,17 @@ impl<'w> Interp<'w> {
         let what = shortened(file.line(stop.line));
         let Stop { line, level, why, instead } = stop;
         self.refusals.push(Refusal { file: file.path.clone(), line, level, what, why, instead });
+    }
+
+    /// Notes where an attribute, or an entry of one, is set.
+    fn mark(&mut self, name: &str, line: u32) {
+        let place = (self.frame.file, line);
+        if self.path.is_empty() {
+            self.lines.insert(name.to_owned(), place);
+        } else {
+            self.lines.insert(format!("when.{name}"), place);
+            self.lines.entry(name.to_owned()).or_insert(place);
+        }
     }
 
     /// Goes to another file or class until the returned frame is put back.

@@ -276,7 +276,7 @@ impl Interp<'_> {
         match &target.kind {
             ExprKind::Name(name) => {
                 if self.calls == 0 {
-                    self.lines.insert(name.clone(), (self.frame.file, line));
+                    self.mark(name, line);
                 }
                 set(&mut self.state.locals, name, value.clone());
             }
@@ -298,6 +298,9 @@ impl Interp<'_> {
                 }
                 if root.dotted().as_deref() == Some("os.environ") {
                     return Err(Stop::new(line, "this changes ReFrame's own environment").instead("write `env_vars`"));
+                }
+                if let Some(key) = keys[0].as_str().map(str::to_owned) {
+                    self.mark(&key, line);
                 }
                 let before = self.expr(root)?;
                 let after = self.with_item(&before, &keys, value.clone(), line)?;
@@ -324,7 +327,7 @@ impl Interp<'_> {
         }
         // `self.variables` is ReFrame's old word.
         let name = if name == "variables" && matches!(value, Value::Dict(_)) { "env_vars" } else { name };
-        self.lines.insert(name.to_owned(), (self.frame.file, line));
+        self.mark(name, line);
         set(&mut self.state.attrs, name, value.clone());
         Ok(())
     }

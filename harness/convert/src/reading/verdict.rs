@@ -36,6 +36,9 @@ impl Reading<'_> {
                 let name = key.and_then(|key| self.interp.expr(key).ok()).filter(|key| *key != Value::None);
                 let method = Method { function: function.clone(), class: id.clone() };
                 let name = name.unwrap_or_else(|| Value::text(&*function.name));
+                if let Value::Str(name) = &name {
+                    self.interp.lines.insert(name.clone(), (id.0, function.line));
+                }
                 if figures.iter().all(|(known, _)| *known != name) {
                     figures.push((name, Value::Thing(Thing::Bound(method))));
                 }
@@ -59,6 +62,7 @@ impl Reading<'_> {
         self.sanity = match (assigned, sanity) {
             (Some(value), _) => Some(value),
             (None, Some(method)) => {
+                self.interp.lines.insert("sanity_patterns".to_owned(), (method.class.0, method.function.line));
                 let frame = self.interp.enter(method.class.0, Some(method.class.clone()));
                 let value = self.interp.inline(&method, vec![], &[], method.function.line);
                 let value = value.unwrap_or_else(|stop| {

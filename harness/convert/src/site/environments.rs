@@ -1,7 +1,8 @@
 //! The environments of a system.
 
-use super::{Reader, as_map, get, items, place::Step, text};
+use super::{Reader, as_map, get, items, text};
 use crate::{
+    loaded::Step,
     report::Level,
     value::{Piece, Value},
 };

@@ -11,14 +11,14 @@ pub(crate) use place::Place;
 
 use crate::{
     interp::shortened,
+    loaded::{self, Step},
     python::StmtKind,
     report::{Level, Refusal},
     value::Value,
     world::File,
+    yaml::emit,
 };
 use muster_core::job::descriptor::{NamedScheduler, Schedulers, SharedKey};
-use muster_text::Value as Json;
-use place::Step;
 
 /// A system's file.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,11 @@ pub(crate) fn sites(
     }
     reader.unknown_keys(config, &[], "a configuration", &CONFIGURATION);
     let systems = reader.items(config, &[], "systems");
-    let sites = (0..).zip(systems).filter_map(|(at, system)| reader.site(config, at, system)).collect();
+    let site = |(at, system)| {
+        let site = reader.site(config, at, system)?;
+        reader.loaded(config, (at, system), site)
+    };
+    let sites = (0..).zip(systems).filter_map(site).collect();
     reader.unused_environments(config);
     sites
 }
@@ -81,7 +85,8 @@ impl Reader<'_> {
     fn tell(&mut self, path: &[Step], level: Level, why: String, instead: &str) {
         let line = self.place.map_or(1, |place| place.line_at(path));
         let what = shortened(self.file.line(line));
-        self.refusals.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead: Some(instead.to_owned()) });
+        let instead = Some(instead.to_owned()).filter(|instead| !instead.is_empty());
+        self.refusals.push(Refusal { file: self.file.path.clone(), line, level, what, why, instead });
     }
 
     fn site(&mut self, config: &Value, at: usize, system: &Value) -> Option<Site> {
@@ -137,7 +142,6 @@ impl Reader<'_> {
         }
         entries.extend(self.sched_options(partition, path, known));
         self.unknown_keys(partition, path, "a partition", &PARTITION);
-        self.refused_values(&entries, path, known);
         let keys = ["environs", "max_jobs", "time_limit", "features", "extras", "prepare_cmds", "modules"];
         entries.extend(self.carried(partition, path, &keys));
         entries.extend(self.env_vars(partition, path));
@@ -182,17 +186,35 @@ impl Reader<'_> {
         None
     }
 
-    /// Values that are carried over, though the scheduler refuses them.
-    fn refused_values(&mut self, entries: &[(String, Value)], path: &[Step], scheduler: NamedScheduler) {
-        let shared = Json::Object(entries.iter().map(|(key, value)| (key.clone(), json(value))).collect());
-        let shared_path = |name: &str| vec![Step::Key(name.to_owned())];
-        let option_path = |name: &str| vec![Step::Key("sched_options".to_owned()), Step::Key(name.to_owned())];
-        let wrong = (scheduler.wrong_shared)(&shared).into_iter().map(|wrong| (shared_path(wrong.name), wrong.mistake));
-        let wrong_options = (scheduler.wrong_options)(&shared["sched_options"]).into_iter();
-        for (at, mistake) in wrong.chain(wrong_options.map(|wrong| (option_path(wrong.name), wrong.mistake))) {
-            let why = format!("{}, and Muster refuses the site file until it is changed", mistake.message);
-            self.tell(&[path, &at].concat(), Level::Note, why, &mistake.hint.unwrap_or_default());
+    /// What Muster's loader takes of a site.
+    fn loaded(&mut self, config: &Value, system: (usize, &Value), mut site: Site) -> Option<Site> {
+        loop {
+            let misfits = loaded::in_site(&emit::document("ReFrame", &[], &site.entries), self.schedulers);
+            if misfits.is_empty() {
+                return Some(site);
+            }
+            for misfit in misfits {
+                let path = self.origin(config, system, &site, &misfit.path);
+                self.tell(&path, Level::Refused, misfit.why, &misfit.instead.unwrap_or_default());
+                if !loaded::take_out(&mut site.entries, &misfit.unit) {
+                    return None;
+                }
+            }
         }
+    }
+
+    /// The path in the configuration to a part of a site. Partitions and environments are found by their names.
+    fn origin(&self, config: &Value, (at, system): (usize, &Value), site: &Site, path: &[Step]) -> Vec<Step> {
+        let above = [Step::Key("systems".to_owned()), Step::At(at)];
+        let [Step::Key(key), Step::At(index), rest @ ..] = path else { return [&above[..], path].concat() };
+        let is_environment = key == "environments";
+        let (above, of) = if is_environment { (&[][..], config) } else { (&above[..], system) };
+        let list = site.entries.iter().find(|(known, _)| known == key);
+        let name = list.and_then(|(_, list)| text(items(list).get(*index)?, "name"));
+        let all = get(of, key).map(items).unwrap_or_default().iter().enumerate();
+        let is_it = |(at, one): &(usize, &Value)| text(one, "name") == name && (!is_environment || self.used.contains(at));
+        let at = all.clone().find(is_it).map(|(at, _)| Step::At(at));
+        [above, &[Step::Key(key.clone())], at.as_slice(), rest].concat()
     }
 
     /// The options that the scheduler has under the same name.
@@ -270,22 +292,6 @@ fn names_modules(key: &str, value: &Value) -> bool {
         _ => false,
     };
     key == "modules" || within(value) || value.items().is_some_and(|items| items.iter().any(within))
-}
-
-/// A value as the descriptor of a scheduler reads it.
-fn json(value: &Value) -> Json {
-    match value {
-        Value::Bool(value) => (*value).into(),
-        Value::Int(value) => (*value).into(),
-        Value::Float(value) => (*value).into(),
-        Value::Str(text) => text.as_str().into(),
-        Value::List(items) | Value::Tuple(items) => items.iter().map(json).collect(),
-        Value::Dict(entries) => {
-            let entry = |(key, value): &(Value, Value)| Some((key.as_str()?.to_owned(), json(value)));
-            Json::Object(entries.iter().filter_map(entry).collect())
-        }
-        _ => Json::Null,
-    }
 }
 
 /// ReFrame's keys of a configuration.

@@ -1,6 +1,9 @@
 //! The lines of a configuration.
 
-use crate::python::{Expr, ExprKind};
+use crate::{
+    loaded::Step,
+    python::{Expr, ExprKind},
+};
 use muster_text::yaml::Node;
 
 /// Where a configuration is written.
@@ -10,13 +13,6 @@ pub(crate) enum Place<'a> {
     Python(&'a Expr),
     /// As YAML: a tree, and the text that its spans count in.
     Yaml(&'a Node, &'a str),
-}
-
-/// A step from a value to what is in it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
-    Key(String),
-    At(usize),
 }
 
 impl Place<'_> {

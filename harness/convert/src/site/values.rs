@@ -1,7 +1,7 @@
 //! Values of a configuration: each is carried over whole, or a line says that it is not.
 
-use super::{Reader, get, items, place::Step, text};
-use crate::{report::Level, value::Value};
+use super::{Reader, get, items, text};
+use crate::{loaded::Step, report::Level, value::Value};
 use muster_text::diagnostic::did_you_mean;
 
 /// Keys whose text the shell of a job expands.

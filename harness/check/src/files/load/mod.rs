@@ -376,7 +376,7 @@ fn beside(from: &str, written: &str) -> String {
 }
 
 /// Removes `.` and resolves `..` as far as the path itself allows.
-fn normal(path: &Path) -> String {
+pub fn normal(path: &Path) -> String {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -20,7 +20,7 @@ impl Interp<'_> {
             "assert_found" | "assert_not_found" => {
                 let pattern = self.pattern(args.get(0, "patt"), line)?;
                 let file = Self::searched(args.get(1, "filename"), line)?;
-                let msg = args.get(2, "msg").cloned();
+                let msg = self.message(args, 2, line);
                 let judge = if name == "assert_found" { Judge::found(pattern, msg) } else { Judge::not_found(pattern, msg) };
                 judge.in_file(file.as_deref())
             }
@@ -43,7 +43,10 @@ impl Interp<'_> {
             },
             "avg" | "sum" | "min" | "max" | "median" | "abs" | "round" | "sorted" => return self.aggregated(name, args, line),
             "float" | "int" | "str" => match first {
-                Some(Value::Judge(judge)) => self.conversion(name, judge),
+                Some(Value::Judge(_)) if args.by_place.len() + args.by_name.len() > 1 => {
+                    return Err(Stop::new(line, format!("`{name}` of the output with another base has no counterpart")));
+                }
+                Some(Value::Judge(judge)) => conversion(name, judge),
                 _ => return self.named(&format!("builtins.{name}"), args, line),
             },
             "evaluate" | "defer" | "list" => return first.cloned().ok_or_else(|| unfollowed(name, line)),
@@ -135,7 +138,7 @@ impl Interp<'_> {
         match conv {
             None | Some(Value::None) => Ok(Value::Judge(judge)),
             Some(Value::Thing(Thing::Name(name))) if matches!(&*name, "builtins.float" | "builtins.int" | "builtins.str") => {
-                Ok(Value::Judge(self.conversion(&name["builtins.".len()..], &judge)))
+                Ok(Value::Judge(conversion(&name["builtins.".len()..], &judge)))
             }
             Some(function @ Value::Thing(Thing::Function(_))) => {
                 if let Form::Single(..) = judge.form {
@@ -145,24 +148,6 @@ impl Interp<'_> {
                 self.each(&function, &judge, line)
             }
             Some(_) => Err(Stop::new(line, "this conversion cannot be followed")),
-        }
-    }
-
-    /// `float(x)`: what was extracted is a number where it meets one.
-    fn conversion(&self, name: &str, judge: &Judge) -> Judge {
-        let is_direct = matches!(judge.form, Form::Single(..) | Form::All(_) | Form::Reduced(..) | Form::Count(_));
-        if is_direct && name != "str" || judge.cel.kind == Kind::List {
-            let mut judge = judge.clone();
-            if let Form::Single(..) = judge.form {
-                judge.cel.kind = Kind::Float;
-            }
-            return judge;
-        }
-        match name {
-            "str" => Judge::plain(judge.cel.as_text()),
-            "int" => Judge::plain(Cel::call("int", std::slice::from_ref(&judge.cel), Kind::Int)),
-            _ if judge.cel.kind == Kind::Text => Judge::plain(Cel::call("double", std::slice::from_ref(&judge.cel), Kind::Float)),
-            _ => judge.clone(),
         }
     }
 
@@ -177,10 +162,10 @@ impl Interp<'_> {
 
     fn mapped(&mut self, args: &Args, line: u32) -> Made {
         match (args.by_place.first().cloned(), args.by_place.get(1)) {
-            (Some(Value::Thing(Thing::Name(name))), Some(list @ Value::Judge(_)))
-                if name == "builtins.float" || name == "builtins.int" =>
+            (Some(Value::Thing(Thing::Name(name))), Some(Value::Judge(list)))
+                if matches!(&*name, "builtins.float" | "builtins.int" | "builtins.str") =>
             {
-                Ok(list.clone())
+                Ok(Value::Judge(conversion(&name["builtins.".len()..], list)))
             }
             (Some(function), Some(Value::Judge(list))) => {
                 let list = list.clone();
@@ -252,7 +237,6 @@ impl Interp<'_> {
                 .cloned()
                 .ok_or_else(|| unfollowed(&format!("assert_{name}"), line))
         };
-        let msg_at = |place: usize| args.get(place, "msg").cloned();
         let compare = |op| Some(op);
         let op = match name {
             "eq" => compare(Compare::Eq),
@@ -267,7 +251,7 @@ impl Interp<'_> {
         };
         if let Some(op) = op {
             let made = self.judged_comparison(&arg(0)?, op, &arg(1)?, line)?;
-            return Ok(with_msg(made, msg_at(2)));
+            return Ok(with_msg(made, self.message(args, 2, line)));
         }
         match name {
             "true" | "false" => {
@@ -292,7 +276,7 @@ impl Interp<'_> {
                 } else {
                     Judge::plain(Cel::new(format!("!{}", cel.at(Prec::Atom)), Prec::Unary, Kind::Bool))
                 };
-                Ok(with_msg(Value::Judge(made), msg_at(1)))
+                Ok(with_msg(Value::Judge(made), self.message(args, 1, line)))
             }
             "bounded" => {
                 let (value, lower, upper) = (arg(0)?, args.get(1, "lower").cloned(), args.get(2, "upper").cloned());
@@ -303,7 +287,7 @@ impl Interp<'_> {
                     }
                 }
                 let made = self.judged_fold(&parts, "&&", Prec::And, line)?;
-                Ok(with_msg(made, msg_at(3)))
+                Ok(with_msg(made, self.message(args, 3, line)))
             }
             "reference" => self.asserted_reference(args, line),
             _ => Err(Stop::new(line, format!("`sn.assert_{name}` has no counterpart"))),
@@ -330,7 +314,18 @@ impl Interp<'_> {
             return Ok(Value::Judge(Judge::plain(Cel::new("true", Prec::Atom, Kind::Bool))));
         }
         let made = self.judged_fold(&parts, "&&", Prec::And, line)?;
-        Ok(with_msg(made, args.get(4, "msg").cloned()))
+        Ok(with_msg(made, self.message(args, 4, line)))
+    }
+
+    /// The message of an assertion, unless it shows what is known only afterwards.
+    fn message(&mut self, args: &Args, place: usize, line: u32) -> Option<Value> {
+        let msg = args.get(place, "msg").filter(|msg| **msg != Value::None)?.clone();
+        if msg.pieces().is_some_and(|pieces| !pieces.iter().any(has_field)) {
+            return Some(msg);
+        }
+        let why = "the message shows what is in the output, so `msg` is left out";
+        self.tell(Stop::new(line, why).instead("a failure shows the pattern, or the values of both sides, by itself"));
+        None
     }
 
     /// `self.perf_patterns = {name: value}`: figures without units of their own.
@@ -341,11 +336,39 @@ impl Interp<'_> {
 
 fn with_msg(value: Value, msg: Option<Value>) -> Value {
     match value {
-        Value::Judge(judge) => {
-            Value::Judge(Judge { msg: msg.filter(|msg| *msg != Value::None).map(Box::new).or(judge.msg), ..judge })
-        }
+        Value::Judge(judge) => Value::Judge(Judge { msg: msg.map(Box::new).or(judge.msg), ..judge }),
         other => other,
     }
+}
+
+/// Whether ReFrame fills a value of the assertion in: `{}`, `{0}`, `{1:.2f}`.
+fn has_field(piece: &Piece) -> bool {
+    let begins_one = |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['}', ':', '!']);
+    matches!(piece, Piece::Text(text) if text.split('{').skip(1).any(begins_one))
+}
+
+/// `float(x)`, `int(x)`, `str(x)`; of a list, each of its items.
+fn conversion(name: &str, judge: &Judge) -> Judge {
+    let of = |cel: &Cel| match name {
+        "int" => Cel::call("int", std::slice::from_ref(cel), Kind::Int),
+        "float" => Cel::call("double", std::slice::from_ref(cel), Kind::Float),
+        _ => cel.as_text(),
+    };
+    let is_so = matches!((judge.cel.kind, name), (Kind::Int, "int") | (Kind::Float, "float"));
+    let cel = match judge.cel.kind {
+        _ if is_so => judge.cel.clone(),
+        Kind::List => {
+            let item = of(&Cel::new("x", Prec::Atom, Kind::Any));
+            Cel::new(format!("{}.map(x, {})", judge.cel.at(Prec::Atom), item.text), Prec::Atom, Kind::List)
+        }
+        _ => of(&judge.cel),
+    };
+    // A figure reads the number in any case; what is cut off from a decimal is computed.
+    let is_captured = match judge.form {
+        Form::All(_) => !judge.cel.text.contains(".map(x, "),
+        _ => judge.cel.kind == Kind::Any,
+    };
+    if is_so || name == "float" || name == "int" && is_captured { Judge { cel, ..judge.clone() } } else { Judge::plain(cel) }
 }
 
 fn unfollowed(name: &str, line: u32) -> Stop {

@@ -253,13 +253,6 @@ impl Interp<'_> {
             return Ok(Value::Judge(Judge { cel, form, msg: None }));
         }
         let mut sides = [self.cel(left, line)?, self.cel(right, line)?];
-        // Two texts of the log are compared as texts, unless one is made a number.
-        if let (Value::Judge(Judge { form: Form::Single(..), .. }), Value::Judge(Judge { form: Form::Single(..), .. })) =
-            (left, right)
-            && sides.iter().all(|side| side.kind == Kind::Float)
-        {
-            sides[0] = Cel::call("double", &sides[..1], Kind::Float);
-        }
         for at in [0, 1] {
             if sides[1 - at].kind == Kind::Text && sides[at].kind == Kind::Any {
                 sides[at] = sides[at].as_text();
