@@ -1,6 +1,7 @@
 //! What a person names: a night, a system, a metric, a change. What does not exist is a sentence with the nearest name.
 
 use super::stored::JudgedSystem;
+use crate::{args::Cli, settings::on_this_database};
 use anyhow::{bail, ensure};
 use muster_host::clock;
 use muster_judge::night::{Change, ChangeId, Metric, Night};
@@ -16,10 +17,10 @@ pub(super) fn night(text: &str) -> anyhow::Result<Night> {
 }
 
 /// `17@2026-11-17`
-pub(super) fn change(text: &str) -> anyhow::Result<ChangeId> {
+pub(super) fn change(cli: &Cli, text: &str) -> anyhow::Result<ChangeId> {
     match ChangeId::parse(text) {
         Some(id) => Ok(id),
-        None => bail!("`{text}` is not a change: `muster night` names them, as in 17@2026-11-17"),
+        None => bail!("`{text}` is not a change: `{}` names them, as in 17@2026-11-17", on_this_database(cli, "night")),
     }
 }
 
@@ -41,8 +42,9 @@ pub(super) async fn systems(reader: &Reader, system: Option<&str>, night: Option
     let stored = reader.nights(clock::now()).await?;
     ensure!(
         !stored.is_empty(),
-        "no night is stored in {}: run checks with `muster -r`; `muster results rebuild` places what an older muster has stored",
-        reader.database().display()
+        "no night is stored in {}: run checks with `muster -r`; `muster results rebuild{}` places what an older muster has stored",
+        reader.database().display(),
+        reader.database().clone().absolute().flag()
     );
     let wanted = of_system(&stored, system)?;
     let tonight = stored.iter().map(|nights| nights.last).max().unwrap_or_default();
@@ -85,7 +87,7 @@ fn of_system<'a>(stored: &'a [StoredNights], system: Option<&str>) -> anyhow::Re
 }
 
 /// The system and the place of the metric that words describe: its number, or words that all stand in its name.
-pub(super) fn metric(judged: &[JudgedSystem], words: &[String]) -> anyhow::Result<(usize, usize)> {
+pub(super) fn metric(cli: &Cli, judged: &[JudgedSystem], words: &[String]) -> anyhow::Result<(usize, usize)> {
     let all =
         || judged.iter().enumerate().flat_map(|(system, of)| (0..of.system.metrics.len()).map(move |place| (system, place)));
     let name = |(system, place): (usize, usize)| name(&judged[system], &judged[system].system.metrics[place]);
@@ -93,8 +95,8 @@ pub(super) fn metric(judged: &[JudgedSystem], words: &[String]) -> anyhow::Resul
         && let Ok(number) = word.parse::<i64>()
     {
         let found = all().find(|(system, place)| judged[*system].system.metrics[*place].id == number);
-        return found
-            .ok_or_else(|| anyhow::anyhow!("no metric has the number {number}; `muster night --format json` lists them"));
+        let all = || on_this_database(cli, "night --format json");
+        return found.ok_or_else(|| anyhow::anyhow!("no metric has the number {number}; `{}` lists them", all()));
     }
     let contains = |place: (usize, usize)| {
         let name = name(place);

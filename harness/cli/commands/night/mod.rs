@@ -73,7 +73,7 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
 }
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
-    let id = chosen::change(change)?;
+    let id = chosen::change(cli, change)?;
     let settings = SiteSettings::read(cli, terminal)?;
     let (judged, facts) = runtime::of_question()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
@@ -96,7 +96,7 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
 
 fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Terminal) -> anyhow::Result<u8> {
     let judged = judged(cli, night, terminal)?;
-    let (system, place) = chosen::metric(&judged, metric)?;
+    let (system, place) = chosen::metric(cli, &judged, metric)?;
     let of = judged.get(system).context("the system of the metric")?;
     let explanation = explain(&of.system, place, &of.verdicts.family, of.verdicts.night);
     terminal.print(&night::explain(&of.shown(), place, explanation.as_ref(), &terminal.screen()));
