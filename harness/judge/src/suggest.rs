@@ -1,93 +1,158 @@
-//! References from figures: the median, and percentiles as bounds.
+//! References from figures: the median, and bounds so many standard deviations from it. A robust spread would do worse: of five runs
+//! it is often near zero, and of noise with a long tail it sees only the short one.
 
-use crate::stats::location::{centre_and_sigma, percentile};
+use crate::{
+    night::{ChangeState, Night, Turn},
+    stats::location::{as_float, median, percentile},
+};
 use muster_core::{
-    query::answers::{SuggestedReference, TooFewRuns},
+    query::answers::{NoReference, SuggestedReference},
     rules::perf::Direction,
 };
+
+/// A bound is so many standard deviations from the median. With fewer, a healthy machine does not keep the bounds of five runs; with
+/// more, they do not find a loss of ten.
+pub const DEVIATIONS: f64 = 5.5;
+/// No bound is nearer, as a share of the value: figures that are equal do not show how much they vary.
+pub const NEAREST: f64 = 0.02;
+/// Fewer runs say too little of how much they vary.
+const FEWEST: usize = 5;
+
+/// From so many runs on, which share of the runs of a healthy machine misses one such bound at most: with normal noise, and with
+/// uniform, exponential and Student's noise (t3). Measured by `tests/references.rs`.
+const EXPECTED: [(usize, [f64; 2]); 4] =
+    [(5, [0.003, 0.026]), (10, [0.0004, 0.012]), (25, [0.0001, 0.006]), (100, [0.0001, 0.003])];
 
 /// What is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SuggestSettings {
-    /// The percentiles that become the bounds, 1 to 99.
-    pub lower: u8,
-    pub upper: u8,
-    /// At least so many runs, whatever the percentiles need.
+    /// The percentiles that become the bounds, 1 to 99, in place of standard deviations.
+    pub lower: Option<u8>,
+    pub upper: Option<u8>,
+    /// At least so many runs, whatever else is needed.
     pub min_runs: usize,
 }
 
-/// The reference that figures suggest. A direction leaves the better side open.
+/// A side of the value, -1 or 1, with its percentile.
+type Side = (f64, Option<u8>);
+
+/// The reference that figures suggest; all of them are finite. A direction leaves the better side open.
 ///
 /// # Errors
-/// Too few runs for the percentiles: a percentile of 5 needs 20.
+/// Why there is none. A percentile of 5 needs 20 runs.
 pub fn suggest(
     values: &[f64],
     direction: Option<Direction>,
     settings: SuggestSettings,
-) -> Result<SuggestedReference, TooFewRuns> {
-    let (wants_lower, wants_upper) = match direction {
-        Some(Direction::Higher) => (true, false),
-        Some(Direction::Lower) => (false, true),
-        None => (true, true),
-    };
-    let rare = [wants_lower.then_some(settings.lower), wants_upper.then_some(100_u8.saturating_sub(settings.upper))];
-    let rarest = rare.into_iter().flatten().min().unwrap_or(50).max(1);
-    let needed = settings.min_runs.max(100_usize.div_ceil(rarest.into()));
-    let too_few = TooFewRuns { needed };
-    let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
-    if values.len() < needed {
-        return Err(too_few);
-    }
-    let (value, sigma) = centre_and_sigma(&values).ok_or(too_few)?;
-    let bound = |percent: u8| Some(threshold(value, percentile(&values, f64::from(percent) / 100.0)?));
+) -> Result<SuggestedReference, NoReference> {
+    let lower = (direction != Some(Direction::Lower)).then_some((-1.0, settings.lower));
+    let upper = (direction != Some(Direction::Higher)).then_some((1.0, settings.upper));
+    let sides = || [lower, upper].into_iter().flatten();
+    let of_percentiles = sides().filter_map(beyond).map(|percent| 100_usize.div_ceil(percent.clamp(1, 50).into()));
+    let needed = of_percentiles.fold(settings.min_runs.max(FEWEST), usize::max);
+    let value = median(values).filter(|_| values.len() >= needed).ok_or(NoReference::TooFewRuns { needed })?;
+    let scale = if value == 0.0 { 1.0 } else { value.abs() };
+    let deviations: Vec<f64> = values.iter().map(|one| (one - value) / scale).collect();
+    let spread = (deviations.iter().map(|one| one * one).sum::<f64>() / as_float(values.len() - 1)).sqrt();
+    let bound = |side| bound(side, value, &deviations, spread);
+    let (low, high) = (lower.map(bound).transpose()?, upper.map(bound).transpose()?);
+    let is_outside = |one: &&f64| low.is_some_and(|low| **one < low) || high.is_some_and(|high| high < **one);
     Ok(SuggestedReference {
         value,
-        lower: if wants_lower { bound(settings.lower).map(|low| outwards(low.min(0.0), -1.0)) } else { None },
-        upper: if wants_upper { bound(settings.upper).map(|high| outwards(high.max(0.0), 1.0)) } else { None },
-        spread: (value != 0.0).then(|| (sigma / value).abs()),
+        lower: low,
+        upper: high,
+        spread,
+        furthest: deviations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or_default(),
+        failed: deviations.iter().filter(is_outside).count(),
+        expected: sides().map(|side| expected(side, values.len())).fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]),
     })
 }
 
-/// A bound as a check writes it: a share of the value, mirrored below zero, absolute around zero.
-fn threshold(value: f64, bound: f64) -> f64 {
-    match value {
-        0.0 => bound,
-        value if value < 0.0 => 1.0 - bound / value,
-        value => bound / value - 1.0,
+/// How many hundredths of the figures lie beyond the percentile of a side.
+fn beyond((side, percent): Side) -> Option<u8> {
+    percent.map(|percent| if side < 0.0 { percent } else { 100_u8.saturating_sub(percent) })
+}
+
+/// A bound as a check writes it: a share of the value, or absolute around zero; never the value itself.
+fn bound((side, percent): Side, value: f64, deviations: &[f64], spread: f64) -> Result<f64, NoReference> {
+    let nearest = if value == 0.0 { 0.0 } else { NEAREST };
+    let of_percent = percent.and_then(|percent| percentile(deviations, f64::from(percent) / 100.0));
+    let size = of_percent.map(|bound| bound * side).filter(|size| *size > 0.0);
+    match rounded_up(size.unwrap_or_else(|| nearest.max(DEVIATIONS * spread))) {
+        0.0 => Err(NoReference::OnlyZeros),
+        // On the side of zero a bound of the whole value lets everything pass.
+        size if !size.is_finite() || (side * value < 0.0 && size >= 1.0) => Err(NoReference::TooNoisy),
+        size => Ok(side * size),
     }
 }
 
-/// Three digits, away from the value: none of the figures that were within comes to lie outside.
-fn outwards(threshold: f64, sign: f64) -> f64 {
-    if threshold == 0.0 {
+/// Three digits: none of the figures that were within comes to lie outside.
+fn rounded_up(size: f64) -> f64 {
+    if size == 0.0 {
         return 0.0;
     }
-    let scale = libm::pow(10.0, 2.0 - libm::floor(libm::log10(threshold.abs())));
-    sign * libm::ceil(threshold.abs() * scale - 1e-9) / scale
+    let scale = libm::pow(10.0, 2.0 - libm::floor(libm::log10(size)));
+    libm::ceil(size * scale - 1e-9) / scale
+}
+
+/// The share of runs beyond one bound. Beyond a percentile it is about the same for any noise: a new run is as likely in each of the
+/// gaps between the old ones.
+fn expected(side: Side, runs: usize) -> [f64; 2] {
+    match beyond(side) {
+        Some(percent) => [(f64::from(percent) / 100.0 * as_float(runs - 1) + 1.0) / as_float(runs + 1); 2],
+        None => EXPECTED.iter().rfind(|(from, _)| *from <= runs).map_or([1.0; 2], |(_, expected)| *expected),
+    }
+}
+
+/// The last night of a change to worse, unless a person has accepted its level: its figures are none of a healthy machine.
+pub fn last_worse_night(turn: Turn, state: ChangeState) -> Option<Night> {
+    let last = match state {
+        ChangeState::Open => Night(i32::MAX),
+        ChangeState::Recovered { since, .. } => since.before(1),
+        ChangeState::Dismissed { until, .. } => until,
+        ChangeState::Superseded { found } => found.before(1),
+        ChangeState::Accepted { .. } => return None,
+    };
+    (turn == Turn::Worse).then_some(last)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SETTINGS: SuggestSettings = SuggestSettings { lower: 5, upper: 95, min_runs: 1 };
+    const DEFAULT: SuggestSettings = SuggestSettings { lower: None, upper: None, min_runs: 5 };
+    const PERCENTILES: SuggestSettings = SuggestSettings { lower: Some(5), upper: Some(95), min_runs: 1 };
+    const HIGHER: Option<Direction> = Some(Direction::Higher);
+    const LOWER: Option<Direction> = Some(Direction::Lower);
 
     fn hundred(scale: f64, offset: f64) -> Vec<f64> {
         (0..=100).map(|n| offset + scale * f64::from(n)).collect()
     }
 
+    /// Four of five lie this far from the value: that is the standard deviation.
+    fn five(value: f64, spread: f64) -> Vec<f64> {
+        [-1.0, 1.0, 0.0, -1.0, 1.0].map(|one| value + one * spread).to_vec()
+    }
+
     #[test]
-    fn the_median_and_percentiles_become_a_reference() {
+    fn the_median_and_its_bounds_become_a_reference() {
         let rows = [
-            (hundred(1.0, 950.0), Some(Direction::Higher), (1000.0, Some(-0.045), None)),
-            (hundred(1.0, 950.0), Some(Direction::Lower), (1000.0, None, Some(0.045))),
-            (hundred(1.0, 950.0), None, (1000.0, Some(-0.045), Some(0.045))),
-            (hundred(1.0, -1050.0), None, (-1000.0, Some(-0.045), Some(0.045))),
-            (hundred(1.0, -50.0), None, (0.0, Some(-45.0), Some(45.0))),
-            (vec![7.0; 40], None, (7.0, Some(0.0), Some(0.0))),
+            (five(100.0, 1.0), HIGHER, DEFAULT, (100.0, Some(-0.055), None)),
+            (five(100.0, 1.0), LOWER, DEFAULT, (100.0, None, Some(0.055))),
+            (five(-100.0, 1.0), None, DEFAULT, (-100.0, Some(-0.055), Some(0.055))),
+            (five(0.0, 1.0), None, DEFAULT, (0.0, Some(-5.5), Some(5.5))),
+            // Away from zero a loss may be more than the value.
+            (five(1.0, 0.5), LOWER, DEFAULT, (1.0, None, Some(2.75))),
+            (five(7.0, 0.0), None, DEFAULT, (7.0, Some(-NEAREST), Some(NEAREST))),
+            (hundred(1.0, 950.0), HIGHER, PERCENTILES, (1000.0, Some(-0.045), None)),
+            (hundred(1.0, 950.0), LOWER, PERCENTILES, (1000.0, None, Some(0.045))),
+            (hundred(1.0, -1050.0), None, PERCENTILES, (-1000.0, Some(-0.045), Some(0.045))),
+            (hundred(1.0, -50.0), None, PERCENTILES, (0.0, Some(-45.0), Some(45.0))),
+            // A percentile that is the median is no bound.
+            (vec![7.0; 40], None, PERCENTILES, (7.0, Some(-NEAREST), Some(NEAREST))),
         ];
-        for (values, direction, expected) in rows {
-            let of = suggest(&values, direction, SETTINGS).expect("enough");
+        for (values, direction, settings, expected) in rows {
+            let of = suggest(&values, direction, settings).expect("enough");
             let close = |a: Option<f64>, b: Option<f64>| a.zip(b).map_or(a == b, |(a, b)| (a - b).abs() < 1e-9);
             assert!(
                 close(Some(of.value), Some(expected.0)) && close(of.lower, expected.1) && close(of.upper, expected.2),
@@ -97,18 +162,52 @@ mod tests {
     }
 
     #[test]
-    fn too_few_runs_are_refused_and_how_many_are_needed_is_said() {
-        let needed =
-            |count: usize, settings| suggest(&vec![1.0; count], Some(Direction::Higher), settings).err().map(|few| few.needed);
-        assert_eq!(needed(19, SETTINGS), Some(20));
-        assert_eq!(needed(20, SETTINGS), None);
-        assert_eq!(needed(99, SuggestSettings { lower: 1, ..SETTINGS }), Some(100));
-        assert_eq!(needed(29, SuggestSettings { min_runs: 30, ..SETTINGS }), Some(30));
-        assert_eq!(suggest(&[f64::NAN; 40], None, SETTINGS), Err(TooFewRuns { needed: 20 }));
+    fn why_there_is_no_reference_is_said() {
+        let few = |needed| Some(NoReference::TooFewRuns { needed });
+        let noisy = Some(NoReference::TooNoisy);
+        let rows = [
+            (vec![], DEFAULT, HIGHER, few(5)),
+            (vec![1.0; 4], SuggestSettings { min_runs: 1, ..DEFAULT }, HIGHER, few(5)),
+            (vec![1.0; 29], SuggestSettings { min_runs: 30, ..DEFAULT }, HIGHER, few(30)),
+            (vec![1.0; 19], PERCENTILES, HIGHER, few(20)),
+            (vec![1.0; 20], PERCENTILES, HIGHER, None),
+            (vec![1.0; 99], SuggestSettings { lower: Some(1), ..PERCENTILES }, HIGHER, few(100)),
+            (vec![0.0; 40], PERCENTILES, LOWER, Some(NoReference::OnlyZeros)),
+            (five(1.0, 0.4), DEFAULT, None, noisy),
+            (five(1.0, 0.4), DEFAULT, LOWER, None),
+            (five(-1.0, 0.4), DEFAULT, LOWER, noisy),
+            (vec![f64::MAX, f64::MIN, 1.0, 1.0, 1.0], DEFAULT, LOWER, noisy),
+        ];
+        for (values, settings, direction, why) in rows {
+            assert_eq!(suggest(&values, direction, settings).err(), why, "{values:?} {direction:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_stored_runs_would_have_done_and_new_ones_may_do_is_said() {
+        let of = suggest(&[vec![100.0; 99], vec![60.0]].concat(), None, DEFAULT).unwrap();
+        assert_eq!((of.failed, of.lower, of.expected), (1, Some(-0.222), [0.0002, 0.006]));
+        assert!((of.furthest + 0.4).abs() < 1e-9 && (of.spread - 0.0402).abs() < 1e-4, "{of:?}");
+    }
+
+    #[test]
+    fn a_change_to_worse_ends_before_the_night_in_which_it_is_over() {
+        let found = Night(30);
+        let rows = [
+            (ChangeState::Open, Some(i32::MAX)),
+            (ChangeState::Recovered { since: Night(20), found }, Some(19)),
+            (ChangeState::Dismissed { until: Night(15), found }, Some(15)),
+            (ChangeState::Superseded { found }, Some(29)),
+            (ChangeState::Accepted { found }, None),
+        ];
+        for (state, last) in rows {
+            assert_eq!(last_worse_night(Turn::Worse, state), last.map(Night), "{state:?}");
+            assert_eq!(last_worse_night(Turn::Lower, state), None);
+        }
     }
 
     #[test]
     fn a_bound_is_rounded_away_from_the_value() {
-        assert_eq!((outwards(-0.021_34, -1.0), outwards(0.0, 1.0), outwards(1.234, 1.0)), (-0.0214, 0.0, 1.24));
+        assert_eq!((rounded_up(0.021_34), rounded_up(0.0), rounded_up(1.234)), (0.0214, 0.0, 1.24));
     }
 }

@@ -123,7 +123,7 @@ const CALLS: [&str; 18] = [
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 27] = [
+const OTHERS_OF_CALLS: [&str; 28] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
@@ -146,7 +146,8 @@ const OTHERS_OF_CALLS: [&str; 27] = [
     "; did you mean …?",
     // What goes on.
     "… of … nights are written",
-    "wrote …: a check reads its part with `reference: …#CHECK`",
+    "wrote …: a check file in the same folder reads its part with\n…",
+    "left out, … (…): … run(s) of …..…",
     "…: … case(s) are restored, … run",
     "at most this run uses ……",
     "only `…` is shown; it was judged together with the other partitions",

@@ -22,7 +22,7 @@ fn a_question_without_an_answer_is_one_sentence() {
         &["history", "triad", "--var", "bandwith", "--period", "2026-11-01..2026-11-24"],
         &["history", "triad", "--period", "2020-01-01"],
         &["causes", "2025-01-01"],
-        &["suggest-references", "hpcg", "--period", "2026-11-01..2026-11-24"],
+        &["suggest-references", "hpcg", "--period", "2026-11-21..2026-11-24"],
         &["suggest-references", "--lower", "60", "--upper", "40"],
         &["list", "-t", "dayly"],
         &["list", "tag=daily,system=edif"],

@@ -3,6 +3,7 @@
 mod bad_input;
 mod nights;
 mod questions;
+mod references;
 mod reframe;
 mod server;
 mod sessions;

@@ -16,10 +16,10 @@ const QUESTIONS: [&[&str]; 15] = [
     &["results", "compare", "2026-10-30..2026-11-12", "2026-11-14..2026-11-24"],
     &["results", "history", ".", "--period", "2026-10-01..2026-11-24"],
     &["results", "history", "triad %size=1G", "--period", "2026-10-01..2026-11-24", "--json"],
+    &["night"],
     &["results", "suggest-references", "triad", "--period", "2026-10-01..2026-11-24"],
     &["results", "export", "csv"],
     &["results", "export", "json", "2026-11-20..2026-11-24"],
-    &["night"],
 ];
 
 #[test]

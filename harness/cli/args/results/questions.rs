@@ -143,14 +143,17 @@ pub struct SuggestArgs {
     pub period: String,
     #[command(flatten)]
     pub filters: FilterArgs,
-    /// The percentile that becomes the lower bound
-    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub lower: u8,
-    /// The percentile that becomes the upper bound
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub upper: u8,
-    /// At least so many runs; a percentile of 5 needs 20 in any case
-    #[arg(long, value_name = "COUNT", default_value_t = 20)]
+    /// Only this variable; `latency[8]` is a row of a table [repeatable]
+    #[arg(long, value_name = "VAR")]
+    pub var: Vec<String>,
+    /// The percentile that becomes the lower bound [default: a bound 5.5 standard deviations from the median, at least 2 %]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub lower: Option<u8>,
+    /// The percentile that becomes the upper bound [default: as for --lower]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub upper: Option<u8>,
+    /// At least so many runs; 5 in any case, and 20 for a percentile of 5
+    #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub min_runs: usize,
     /// Write a file of references, in place of one that this command wrote before
     #[arg(long, value_name = "FILE")]

@@ -138,7 +138,11 @@ pub struct Suggestion {
     pub parameters: Vec<(String, String)>,
     pub unit: String,
     pub count: usize,
-    pub reference: Result<SuggestedReference, TooFewRuns>,
+    /// In so many nights they were measured.
+    pub nights: usize,
+    /// What is left out, one sentence each.
+    pub left_out: Vec<String>,
+    pub reference: Result<SuggestedReference, NoReference>,
 }
 
 /// `[value, lower, upper]`, bounds as shares of the value, or absolute around 0.
@@ -147,12 +151,23 @@ pub struct SuggestedReference {
     pub value: f64,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
-    /// The standard deviation over the median, estimated by the median absolute deviation.
-    pub spread: Option<f64>,
+    /// The standard deviation around the value, and the run that is furthest from it: like the bounds.
+    pub spread: f64,
+    pub furthest: f64,
+    /// So many of the runs would have failed.
+    pub failed: usize,
+    /// The share of the runs of a healthy machine that fails, at most: with normal noise, and with noise that has a long tail.
+    pub expected: [f64; 2],
 }
 
-/// How many runs are missing.
+/// Why figures suggest no reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooFewRuns {
-    pub needed: usize,
+pub enum NoReference {
+    TooFewRuns {
+        needed: usize,
+    },
+    /// They vary so much that every figure up to zero would pass.
+    TooNoisy,
+    /// All are zero: that says nothing of a bound.
+    OnlyZeros,
 }

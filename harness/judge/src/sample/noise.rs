@@ -6,6 +6,7 @@ use crate::sample::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     Gauss,
+    Uniform,
     /// Student's t with three degrees of freedom: some nights are far off, on both sides.
     HeavyTails,
     /// Most nights are near the best one, and some are slow.
@@ -15,11 +16,12 @@ pub enum Noise {
 }
 
 impl Noise {
-    pub const ALL: [Self; 4] = [Self::Gauss, Self::HeavyTails, Self::LongTail, Self::TwoModes];
+    pub const ALL: [Self; 5] = [Self::Gauss, Self::Uniform, Self::HeavyTails, Self::LongTail, Self::TwoModes];
 
     pub fn draw(self, random: &mut Random) -> f64 {
         match self {
             Self::Gauss => random.normal(),
+            Self::Uniform => random.between(-1.0, 1.0) * 3_f64.sqrt(),
             // Its variance is 3.
             Self::HeavyTails => {
                 let (normal, chi) = (random.normal(), (0..3).map(|_| random.normal().powi(2)).sum::<f64>());

@@ -7,10 +7,14 @@ use crate::text::{
     words::counted,
 };
 use muster_core::{
-    query::answers::{SuggestedReference, Suggestion},
+    query::answers::{NoReference, SuggestedReference, Suggestion},
     rules::perf::format_digits,
 };
-use std::{collections::BTreeMap, fmt::Write};
+use muster_judge::suggest::{DEVIATIONS, NEAREST};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
 
 /// How a file of suggestions begins.
 pub const HEAD: &str = "# From the figures";
@@ -20,35 +24,32 @@ pub const HEAD: &str = "# From the figures";
 pub struct Basis {
     /// The period, as asked for.
     pub period: String,
-    /// The percentiles that become the bounds.
-    pub lower: u8,
-    pub upper: u8,
+    /// The percentiles that become the bounds; `None`: they are so many standard deviations away.
+    pub lower: Option<u8>,
+    pub upper: Option<u8>,
+}
+
+/// A suggestion that there is.
+type Suggested<'a> = (&'a Suggestion, &'a SuggestedReference);
+
+fn suggested(suggestions: &[Suggestion]) -> Vec<Suggested<'_>> {
+    suggestions.iter().filter_map(|suggestion| Some((suggestion, suggestion.reference.as_ref().ok()?))).collect()
 }
 
 /// The suggestions that there are, as YAML: for each check the key `reference`, for its system and partition. Ready for a check file, or
 /// for a file of references, which names each by its check.
 pub fn yaml(suggestions: &[Suggestion], basis: &Basis) -> String {
-    let mut checks: BTreeMap<&str, Vec<(&Suggestion, &SuggestedReference)>> = BTreeMap::new();
-    for suggestion in suggestions {
-        if let Ok(reference) = &suggestion.reference {
-            checks.entry(&suggestion.check).or_default().push((suggestion, reference));
-        }
+    let all = suggested(suggestions);
+    let mut checks: BTreeMap<&str, BTreeMap<Scope<'_>, Vec<Suggested<'_>>>> = BTreeMap::new();
+    for row in &all {
+        checks.entry(&row.0.check).or_default().entry(Scope::of(row.0)).or_default().push(*row);
     }
     if checks.is_empty() {
         return String::new();
     }
-    let mut text = format!(
-        "{HEAD} of {}: the median, and as bounds the percentiles {} and {}.\n",
-        one_line(&basis.period),
-        basis.lower,
-        basis.upper
-    );
-    for (check, rows) in checks {
+    let mut text = head(&all, basis);
+    for (check, scopes) in checks {
         let _ = writeln!(text, "{}:", scalar(check));
-        let mut scopes: BTreeMap<Scope<'_>, Vec<(&Suggestion, &SuggestedReference)>> = BTreeMap::new();
-        for (suggestion, reference) in rows {
-            scopes.entry(Scope::of(suggestion)).or_default().push((suggestion, reference));
-        }
         for (scope, rows) in scopes {
             text += &scope.head();
             for (suggestion, reference) in rows {
@@ -57,6 +58,33 @@ pub fn yaml(suggestions: &[Suggestion], basis: &Basis) -> String {
         }
     }
     text
+}
+
+/// What the bounds are, and how often a healthy machine misses them.
+fn head(all: &[Suggested<'_>], basis: &Basis) -> String {
+    let rule = |percentile: Option<u8>| match percentile {
+        Some(percentile) => format!("percentile {percentile}"),
+        None => format!("{DEVIATIONS} standard deviations from it, at least {} %", number(100.0 * NEAREST)),
+    };
+    let expected = |kind: usize| format_digits(all.iter().map(|(_, reference)| reference.expected[kind]).sum(), 2);
+    format!(
+        "{HEAD} of {}: the median; lower bounds: {}; upper bounds: {}.\n\
+         # Of {}, {} would have failed. On a healthy machine expect, in a night with one run of each variable, at most\n\
+         # {} false failures if the noise is normal, {} if it has a long tail; more if nights differ more than these runs.\n",
+        one_line(&basis.period),
+        rule(basis.lower),
+        rule(basis.upper),
+        counted(all.iter().map(|(suggestion, _)| suggestion.count).sum(), "stored figure"),
+        all.iter().map(|(_, reference)| reference.failed).sum::<usize>(),
+        expected(0),
+        expected(1),
+    )
+}
+
+/// The key with which a check beside a file of suggestions reads its part, for each check.
+pub fn keys(suggestions: &[Suggestion], file_name: &str) -> Vec<String> {
+    let checks: BTreeSet<&str> = suggested(suggestions).iter().map(|(suggestion, _)| suggestion.check.as_str()).collect();
+    checks.iter().map(|check| format!("reference: {}", scalar(&format!("{file_name}#{check}")))).collect()
 }
 
 /// Where rows of references hold.
@@ -84,14 +112,28 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// `bandwidth: [1912, -0.021, null, GB/s]     # 412 runs, spread 0.8 %`
+/// `bandwidth: [1912, -0.044, null, GB/s]     # 412 runs of 90 nights, spread 0.8 %, the furthest at -1.9 %, 0 would have failed`
 fn row(suggestion: &Suggestion, reference: &SuggestedReference) -> String {
     let bound = |bound: Option<f64>| bound.map_or_else(|| "null".to_owned(), |bound| format_digits(bound, 3));
     let unit = if suggestion.unit.is_empty() { String::new() } else { format!(", {}", scalar(&suggestion.unit)) };
-    let list = format!("[{}, {}, {}{unit}]", number(reference.value), bound(reference.lower), bound(reference.upper));
-    let spread = reference.spread.map_or_else(String::new, |spread| format!(", spread {} %", format_digits(spread * 100.0, 2)));
-    let label = suggestion.metric.label();
-    format!("      {}: {list}     # {}{spread}\n", scalar(&label), counted(suggestion.count, "run"))
+    let share = |share: f64| match reference.value {
+        0.0 => format_digits(share, 2),
+        _ => format!("{} %", format_digits(share * 100.0, 2)),
+    };
+    let left_out = suggestion.left_out.iter().map(|why| format!("      # {}\n", one_line(why)));
+    left_out.collect::<String>()
+        + &format!(
+            "      {}: [{}, {}, {}{unit}]     # {} of {}, spread {}, the furthest at {}, {} would have failed\n",
+            scalar(&suggestion.metric.label()),
+            number(reference.value),
+            bound(reference.lower),
+            bound(reference.upper),
+            counted(suggestion.count, "run"),
+            counted(suggestion.nights, "night"),
+            share(reference.spread),
+            share(reference.furthest),
+            reference.failed,
+        )
 }
 
 /// A text as a scalar of a flow collection.
@@ -102,7 +144,7 @@ fn scalar(text: &str) -> String {
         return text.to_owned();
     }
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+'))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '/' | '-' | '+' | '#'))
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_lowercase().as_str());
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
@@ -111,17 +153,26 @@ fn scalar(text: &str) -> String {
 pub fn refused(suggestions: &[Suggestion], screen: &Screen) -> String {
     let mut text = String::new();
     for suggestion in suggestions {
-        if let Err(too_few) = suggestion.reference {
-            let missing = too_few.needed.saturating_sub(suggestion.count);
-            let line = format!(
-                "no reference for {} {}: {}, {} needed, {missing} missing",
-                case_of(&suggestion.metric),
-                one_line(&suggestion.metric.label()),
-                counted(suggestion.count, "run"),
-                too_few.needed
-            );
-            let _ = writeln!(text, "{}", screen.paint.apply(Tone::Odd, line));
+        let Err(why) = &suggestion.reference else { continue };
+        let mut line = format!(
+            "no reference for {} {}: {}",
+            case_of(&suggestion.metric),
+            one_line(&suggestion.metric.label()),
+            reason(why, suggestion.count)
+        );
+        for why in &suggestion.left_out {
+            let _ = write!(line, "; {}", one_line(why));
         }
+        let _ = writeln!(text, "{}", screen.paint.apply(Tone::Odd, line));
     }
     text
+}
+
+fn reason(why: &NoReference, count: usize) -> String {
+    let runs = counted(count, "run");
+    match why {
+        NoReference::TooFewRuns { needed } => format!("{runs}, {needed} needed, {} missing", needed.saturating_sub(count)),
+        NoReference::TooNoisy => format!("{runs}, which vary so much that every figure up to zero would pass"),
+        NoReference::OnlyZeros => format!("{runs}, all of 0, which says nothing of a bound"),
+    }
 }

@@ -41,10 +41,10 @@ pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
     })?;
     let truth = file.with_extension("truth.csv");
     fs::write(&truth, demo::truth(&year)).or_unwritten("the file", &truth)?;
-    let shown = file.display();
+    let (shown, again) = (file.display(), location.flag());
     terminal.print(&format!(
-        "{} sessions with {} attempts and {} figures are in {shown}; {} says what really happened\n\nTry:\n  muster night --db {shown}\n  \
-         muster results list --db {shown}\n",
+        "{} sessions with {} attempts and {} figures are in {shown}; {} says what really happened\n\nTry:\n  muster night{again}\n  \
+         muster results list{again}\n",
         written.sessions,
         written.attempts,
         written.figures,

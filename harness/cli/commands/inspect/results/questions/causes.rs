@@ -32,7 +32,7 @@ pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Resul
     let (night, future) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let sessions = asked.sessions(&selection).await?;
-        super::are_placed(&sessions)?;
+        super::are_placed(cli, &sessions)?;
         let nights = || sessions.iter().filter_map(|session| session.night);
         let (first, night) = (nights().min().unwrap_or_default(), nights().max().unwrap_or_default());
         let failures = asked.reader.failures(&sessions, &selection.filters).await?;

@@ -23,7 +23,7 @@ pub fn compare(cli: &Cli, args: &CompareArgs, terminal: Terminal) -> anyhow::Res
     let (old, new) = (Selection::parse(&args.old)?.and(&filters), Selection::parse(&args.new)?.and(&filters));
     let (old_set, new_set) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
-        anyhow::Ok((figures(&asked, &old).await?, figures(&asked, &new).await?))
+        anyhow::Ok((figures(cli, &asked, &old).await?, figures(cli, &asked, &new).await?))
     })?;
     let per = match args.per {
         Some(Sample::Run) => SampleUnit::Run,
@@ -43,9 +43,9 @@ pub fn compare(cli: &Cli, args: &CompareArgs, terminal: Terminal) -> anyhow::Res
 }
 
 /// What a side has.
-async fn figures(asked: &Asked, side: &Selection) -> anyhow::Result<FigureSet> {
+async fn figures(cli: &Cli, asked: &Asked, side: &Selection) -> anyhow::Result<FigureSet> {
     let sessions = asked.sessions(side).await?;
-    are_placed(&sessions)?;
+    are_placed(cli, &sessions)?;
     let mut set = asked.reader.figures(&sessions, &side.filters, Which::Measured).await?;
     if set.series.is_empty() {
         asked.are_known(&side.filters).await?;

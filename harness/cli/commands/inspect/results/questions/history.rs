@@ -1,8 +1,9 @@
 //! `muster results history`: metrics over time.
 
-use super::filters;
+use super::{are_variables, filters, is_variable};
 use crate::{
     args::{Cli, HistoryArgs},
+    settings::on_this_database,
     terminal::Terminal,
     wiring::asked::Asked,
 };
@@ -36,11 +37,12 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
         if metrics.is_empty() {
             asked.are_known(&filters).await?;
         }
-        let metrics = of_variable(metrics, args)?;
+        let metrics = of_variable(cli, metrics, args)?;
         let sessions = asked.sessions(&selection).await?;
         let nights = sessions.iter().filter_map(|session| session.night);
         let Some(nights) = nights.clone().min().zip(nights.max()) else {
-            bail!("no figure of `{selection}` has a night: `muster results rebuild` places what an older muster has stored")
+            let rebuild = on_this_database(cli, "results rebuild");
+            bail!("no figure of `{selection}` has a night: `{rebuild}` places what an older muster has stored")
         };
         let ids: BTreeSet<&str> = sessions.iter().map(|session| session.session.id.0.as_str()).collect();
         let remarks = asked.reader.remarks().await?;
@@ -68,21 +70,16 @@ pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Res
 }
 
 /// The metrics whose variable is asked for.
-fn of_variable(metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<Vec<KnownMetric>> {
+fn of_variable(cli: &Cli, mut metrics: Vec<KnownMetric>, args: &HistoryArgs) -> anyhow::Result<Vec<KnownMetric>> {
     ensure!(
         !metrics.is_empty(),
-        "no stored case that matches `{}` and the other filters has a figure: `muster results list` shows sessions, and `show` their cases",
-        args.case
+        "no stored case that matches `{}` and the other filters has a figure: `{}` shows sessions, and `show` their cases",
+        args.case,
+        on_this_database(cli, "results list")
     );
-    let Some(variable) = &args.var else { return Ok(metrics) };
-    let names: BTreeSet<String> = metrics.iter().map(|known| known.metric.variable.clone()).collect();
-    let is_meant = |known: &KnownMetric| known.metric.variable == *variable || known.metric.label() == *variable;
-    let meant: Vec<KnownMetric> = metrics.into_iter().filter(is_meant).collect();
-    if meant.is_empty() {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        bail!("`{}` has no variable `{variable}`: it has {}", args.case, names.join(", "));
-    }
-    Ok(meant)
+    are_variables(&args.case, args.var.as_slice(), metrics.iter().map(|known| &known.metric))?;
+    metrics.retain(|known| is_variable(&known.metric, args.var.as_slice()));
+    Ok(metrics)
 }
 
 /// A history of each kind of unit: a chart has one axis. The last unit of the metric comes first.

@@ -1,9 +1,10 @@
 //! `muster results suggest-references`: references from stored figures.
 
-use super::{are_placed, filters};
+use super::{are_placed, are_variables, filters, is_variable};
 use crate::{
     args::{Cli, SuggestArgs},
     inputs,
+    settings::on_this_database,
     terminal::{Terminal, unwritten::Written},
     wiring::asked::Asked,
 };
@@ -18,14 +19,23 @@ use muster_core::{
     },
 };
 use muster_host::{files, replace};
-use muster_judge::suggest::{SuggestSettings, suggest as suggested_reference};
+use muster_judge::{
+    night::{Change, Night},
+    suggest::{SuggestSettings, last_worse_night, suggest as suggested_reference},
+};
 use muster_report::suggested::{self, Basis, HEAD};
 use muster_session::runtime;
 use muster_store::{Parameters, Which};
-use std::{collections::BTreeMap, path::Path};
+use muster_text::{shell, time::Date};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
+};
 
 pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    ensure!(args.lower < args.upper, "the lower percentile ({}) is not below the upper one ({})", args.lower, args.upper);
+    if let (Some(lower), Some(upper)) = (args.lower, args.upper) {
+        ensure!(lower < upper, "the lower percentile ({lower}) is not below the upper one ({upper})");
+    }
     if let Some(path) = &args.write {
         may_write(path)?;
     }
@@ -34,46 +44,60 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         filters.cases.push(Matcher::parse(name, false).map_err(anyhow::Error::msg)?);
     }
     let selection = Selection::parse(&args.period)?.and(&filters);
-    let (set, parameters) = runtime::of_question()?.block_on(async {
+    let (set, known) = runtime::of_question()?.block_on(async {
         let asked = Asked::open(cli, terminal).await?;
         let sessions = asked.sessions(&selection).await?;
-        are_placed(&sessions)?;
+        are_placed(cli, &sessions)?;
         let mut set = asked.reader.figures(&sessions, &selection.filters, Which::Passed).await?;
         if set.series.is_empty() {
             asked.are_known(&selection.filters).await?;
         }
+        ensure!(!set.series.is_empty(), "no case in `{selection}` that passed has a figure");
+        are_variables(&selection.to_string(), &args.var, set.series.values().map(|series| &series.metric))?;
+        set.series.retain(|_, series| is_variable(&series.metric, &args.var));
         set.leave_out(&asked.reader.remarks().await?, RemarkKind::is_about_a_fault);
-        let parameters = asked.reader.parameters(&sessions).await?;
-        anyhow::Ok((set, parameters))
+        let mut known = Known { parameters: asked.reader.parameters(&sessions).await?, ..Known::default() };
+        for system in set.series.values().map(|series| &series.metric.system).collect::<BTreeSet<_>>() {
+            known.changes.extend(asked.reader.changes_before(system, Night(i32::MAX)).await?);
+            let judged = asked.reader.judged(system).await?.until.map_or(i64::MIN, |until| i64::from(until.0));
+            let mut runs = set.series.values().filter(|series| series.metric.system == *system).flat_map(|series| &series.runs);
+            if runs.any(|run| judged < run.night) {
+                known.notes.push(unjudged(cli, system));
+            }
+        }
+        anyhow::Ok((set, known))
     })?;
     let settings = SuggestSettings { lower: args.lower, upper: args.upper, min_runs: args.min_runs };
-    let suggestions = suggestions(&set, &parameters, settings);
-    ensure!(!suggestions.is_empty(), "no case in `{selection}` that passed has a figure");
-    let basis = Basis { period: selection.to_string(), lower: args.lower, upper: args.upper };
-    let yaml = suggested::yaml(&suggestions, &basis);
+    let suggestions = suggestions(&set, &known, settings);
+    let yaml = suggested::yaml(&suggestions, &Basis { period: selection.to_string(), lower: args.lower, upper: args.upper });
+    terminal.note(known.notes.join("\n").trim_end());
     terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
-    let most = suggestions.iter().map(|suggestion| suggestion.count).max().unwrap_or_default();
-    ensure!(!yaml.is_empty(), "no variable has enough runs: choose a longer --period{}", enough_for(most));
+    let others = if args.lower.or(args.upper).is_some() { ", or leave out --lower and --upper" } else { "" };
+    ensure!(!yaml.is_empty(), "there is no reference to suggest: run more, or choose a longer --period{others}");
     match &args.write {
         None => terminal.print(&yaml),
         Some(path) => {
             files::write(path, &yaml).or_unwritten("the file", path)?;
-            terminal.note(&format!(
-                "wrote {}: a check reads its part with `reference: {}#CHECK`",
-                path.display(),
-                path.display()
-            ));
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let keys = suggested::keys(&suggestions, &name).join("\n");
+            terminal.note(&format!("wrote {}: a check file in the same folder reads its part with\n{keys}", path.display()));
         }
     }
     Ok(0)
 }
 
-/// The percentiles for which so many runs are enough: N and 100 - N need 100 / N runs.
-fn enough_for(runs: usize) -> String {
-    match 100_usize.div_ceil(runs.max(1)) {
-        lower @ ..50 => format!(", or `--lower {lower} --upper {} --min-runs {runs}`", 100 - lower),
-        _ => String::new(),
-    }
+/// What is known beside the figures.
+#[derive(Default)]
+struct Known {
+    parameters: BTreeMap<String, Parameters>,
+    /// By the number of the metric.
+    changes: HashMap<i64, Vec<Change>>,
+    notes: Vec<String>,
+}
+
+fn unjudged(cli: &Cli, system: &str) -> String {
+    let command = on_this_database(cli, &format!("night --system {}", shell::quote(system)));
+    format!("note: not all of these nights of `{system}` are judged, and a regression in them counts: `{command}` judges them")
 }
 
 /// A file of suggestions may be written again, no other one.
@@ -93,40 +117,44 @@ fn may_write(path: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn suggestions(set: &FigureSet, parameters: &BTreeMap<String, Parameters>, settings: SuggestSettings) -> Vec<Suggestion> {
-    let of_series = |series: &Series| {
+fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec<Suggestion> {
+    let of_series = |(id, series): (&i64, &Series)| {
         let last = set.bases.get(series.runs.last()?.basis)?;
         // Figures of another check or unit are no figures of this one.
         let is_of_it = |run: &&Run| set.bases.get(run.basis).is_some_and(|basis| basis.agrees_with(last));
-        let values: Vec<f64> = series.runs.iter().filter(is_of_it).map(|run| run.value).collect();
-        let (check, parameters) =
-            parameters.get(&series.metric.case).cloned().unwrap_or_else(|| (series.metric.case.clone(), Vec::new()));
+        let mut runs: Vec<Run> = series.runs.iter().filter(is_of_it).filter(|run| run.value.is_finite()).copied().collect();
+        let left_out = leave_out(&mut runs, known.changes.get(id).map_or(&[], Vec::as_slice));
+        let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
+        let parameters = known.parameters.get(&series.metric.case).cloned();
+        let (check, parameters) = parameters.unwrap_or_else(|| (series.metric.case.clone(), Vec::new()));
         Some(Suggestion {
             metric: series.metric.clone(),
             check,
             parameters,
             unit: last.unit.clone(),
             count: values.len(),
+            nights: runs.iter().map(|run| run.night).collect::<BTreeSet<_>>().len(),
+            left_out,
             reference: suggested_reference(&values, series.direction, settings),
         })
     };
-    let mut all: Vec<Suggestion> = set.series.values().filter_map(of_series).collect();
+    let mut all: Vec<Suggestion> = set.series.iter().filter_map(of_series).collect();
     all.sort_by(|a, b| a.metric.cmp(&b.metric));
     all
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_percentiles_that_are_named_do() {
-        assert_eq!(enough_for(5), ", or `--lower 20 --upper 80 --min-runs 5`");
-        assert_eq!((enough_for(0), enough_for(2)), (String::new(), String::new()));
-        for runs in 3..40_usize {
-            let lower = u8::try_from(100_usize.div_ceil(runs)).unwrap();
-            let settings = SuggestSettings { lower, upper: 100 - lower, min_runs: runs };
-            assert!(suggested_reference(&vec![1.0; runs], None, settings).is_ok(), "{runs}");
+/// Leaves out the runs while a change to worse held, and says which: one sentence a change.
+fn leave_out(runs: &mut Vec<Run>, changes: &[Change]) -> Vec<String> {
+    let mut said = Vec::new();
+    for change in changes {
+        let Some(last) = last_worse_night(change.turn, change.state) else { continue };
+        let nights = i64::from(change.since_interval.0.0)..=i64::from(last.0);
+        let (worse, others): (Vec<Run>, Vec<Run>) = runs.iter().copied().partition(|run: &Run| nights.contains(&run.night));
+        *runs = others;
+        if let (Some(first), Some(last)) = (worse.first(), worse.last()) {
+            let [first, last] = [first, last].map(|run| Date::of_days(run.night));
+            said.push(format!("left out, {} ({}): {} run(s) of {first}..{last}", change.word(), change.id, worse.len()));
         }
     }
+    said
 }

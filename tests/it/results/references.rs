@@ -1,0 +1,91 @@
+//! `muster results suggest-references` beside `muster night`, and the commands that questions tell their readers to run.
+
+use super::{asked, forty_nights};
+use crate::sandbox::Sandbox;
+use std::fs;
+
+const SUGGEST: [&str; 3] = ["suggest-references", "--period", "2026-10-01..2026-11-24"];
+
+/// Has the nights judged, after their figures were written.
+pub(super) fn judge(sandbox: &Sandbox) {
+    asked(sandbox, &["rebuild"], 0);
+    let judged = sandbox.muster(&["night", "--db", "r.db"]);
+    assert_eq!(judged.code, Some(0), "{}", judged.stderr);
+}
+
+#[test]
+fn variables_are_chosen_by_name_and_why_nothing_is_suggested_is_said() {
+    let sandbox = forty_nights();
+    judge(&sandbox);
+    let of = |args: &[&str], code| asked(&sandbox, &[&SUGGEST[..], args].concat(), code);
+    let both = of(&["--var", "flops", "--var", "bandwidth"], 0);
+    assert!(both.contains("flops: [") && both.contains("bandwidth: ["), "{both}");
+    assert!(!of(&["--var", "flops"], 0).contains("bandwidth"));
+    let unknown = of(&["--var", "flops", "--var", "bandwith"], 2);
+    assert_eq!(unknown, "error: `2026-10-01..2026-11-24` has no variable `bandwith`: it has bandwidth, flops\n");
+    for (value, why) in [("0", "7 runs, all of 0,"), ("1 + night % 3", "7 runs, which vary so much that")] {
+        let other = format!("UPDATE run_figure SET value = {value} WHERE metric = 4");
+        muster_test_database::create(&sandbox.path("r.db"), &other).expect("other figures");
+        let said = of(&["hpcg"], 2);
+        assert!(said.starts_with(&format!("no reference for hpcg @eidf:gpu+default flops: {why}")), "{said}");
+    }
+}
+
+#[test]
+fn runs_of_a_regression_are_left_out_until_a_person_accepts_it() {
+    let sandbox = forty_nights();
+    let of = || asked(&sandbox, &[&SUGGEST[..], &["size=2G"]].concat(), 0);
+    let unjudged = of();
+    assert!(unjudged.contains("# 40 runs") && unjudged.contains("note: not all of these nights of `eidf` are"), "{unjudged}");
+    judge(&sandbox);
+    let judged = of();
+    assert!(judged.contains("# left out, regressed (2@2026-11-15): 12 run(s) of 2026-11-13..2026-11-24\n"), "{judged}");
+    assert!(judged.contains("# 28 runs of 28 nights") && !judged.contains("note:"), "{judged}");
+    let too_few = asked(&sandbox, &["suggest-references", "size=2G", "--period", "2026-11-11..2026-11-24"], 2);
+    assert!(too_few.contains("2 runs, 5 needed, 3 missing; left out, regressed ("), "{too_few}");
+    asked(&sandbox, &["annotate", "triad", "--kind", "accept", "--from", "2026-11-14", "--reason", "new driver"], 0);
+    assert!(of().contains("note: not all of these nights"), "{}", of());
+    judge(&sandbox);
+    assert!(of().contains("# 40 runs of 40 nights") && !of().contains("left out"), "{}", of());
+}
+
+/// The commands that a text tells its reader to run on what is stored.
+fn commands(text: &str) -> Vec<&str> {
+    let quoted = text.split('`').skip(1).step_by(2).filter(|part| part.starts_with("muster ") && *part != "muster -r");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| line.starts_with("muster "));
+    quoted.chain(lines).collect()
+}
+
+#[test]
+fn every_command_that_is_printed_runs_when_it_is_pasted() {
+    let sandbox = forty_nights();
+    fs::create_dir_all(sandbox.path("my nights/it's")).expect("a folder");
+    let database = "my nights/it's/r.db";
+    fs::rename(sandbox.path("r.db"), sandbox.path(database)).expect("the database");
+    let unplaced = "UPDATE session SET night = NULL";
+    let rows: [(&str, &[&str], usize); 10] = [
+        ("", &["results", "suggest-references", "--period", "20261001:20261130"], 1),
+        ("", &["results", "history", "ior"], 1),
+        ("", &["night", "explain", "999"], 1),
+        ("", &["night", "why", "x"], 1),
+        (unplaced, &["results", "suggest-references", "--period", "20261001:20261130"], 1),
+        (unplaced, &["results", "history", ".", "--period", "20261001:20261130"], 1),
+        (unplaced, &["results", "causes", "latest"], 1),
+        (unplaced, &["results", "compare", "20261101-220000-abcdefgh", "latest"], 1),
+        ("DELETE FROM night", &["night"], 1),
+        ("", &["results", "demo", "my nights/year.db", "--systems", "1", "--nights", "30"], 2),
+    ];
+    for (sql, question, count) in rows {
+        muster_test_database::create(&sandbox.path(database), sql).expect("the database");
+        // The database of `demo` is named as its reader has named it, others can be asked in any folder.
+        let (of, folder) =
+            if question[1..].starts_with(&["demo"]) { (None, "") } else { (Some(["--db", database]), "my nights") };
+        let ended = sandbox.muster(&[question, of.as_ref().map_or(&[][..], |of| of)].concat());
+        let text = ended.stdout + &ended.stderr;
+        assert_eq!(commands(&text).len(), count, "{question:?}: {text}");
+        for command in commands(&text) {
+            let pasted = sandbox.paste(command, folder);
+            assert_eq!(pasted.code, Some(0), "{command}\n{}", pasted.stderr);
+        }
+    }
+}
