@@ -16,7 +16,7 @@ use crate::{
     stats::{
         location::{as_float, centre_and_sigma, median},
         shift::relative_change,
-        trend::rank_autocorrelation,
+        trend,
     },
 };
 use muster_core::rules::perf::Direction;
@@ -143,11 +143,13 @@ pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering:
     for (place, since) in gone(&system.metrics, night, night.before(LATELY)) {
         followed[place].gone_since = Some(since);
     }
-    let autocorrelation =
-        autocorrelation(followed.iter().filter(|metric| metric.is_of_family).map(|metric| &*metric.present.values));
-    let tempering = tempering.unwrap_or_else(|| tempering_of(autocorrelation));
-    for metric in followed.iter_mut().filter(|metric| metric.is_of_family) {
-        metric.evidence = evidence(&metric.oriented(), tempering);
+    // First as if nights said all they can, to know which of them a change leaves alone.
+    give_evidence(&mut followed, 1.0);
+    let of_family = followed.iter().filter(|metric| metric.is_of_family);
+    let autocorrelation = trend::autocorrelation(of_family.map(Followed::before_a_change));
+    let tempering = tempering.unwrap_or_else(|| trend::tempering(autocorrelation));
+    if tempering < 1.0 {
+        give_evidence(&mut followed, tempering);
     }
     let metrics = followed.iter().filter(|metric| metric.is_of_family).count();
     let threshold = settings.threshold();
@@ -174,27 +176,11 @@ pub fn replay(system: &mut System, nights: impl IntoIterator<Item = Night>, sett
     all
 }
 
-/// So many last values of a metric say how much neighbours resemble each other.
-const NEIGHBOURS: usize = 40;
-/// With fewer values, a metric says nothing of that.
-const LEAST_NEIGHBOURS: usize = 10;
-
-/// How much the values of neighbouring nights resemble each other: the median over metrics of the autocorrelation of their ranks. That
-/// of values in random order is 1/n less than 0.
-pub fn autocorrelation<'a>(metrics: impl Iterator<Item = &'a [f64]>) -> f64 {
-    let of_metric = |values: &[f64]| {
-        let last = &values[values.len().saturating_sub(NEIGHBOURS)..];
-        (last.len() >= LEAST_NEIGHBOURS).then(|| rank_autocorrelation(last).map(|phi| phi + 1.0 / as_float(last.len()))).flatten()
-    };
-    let all: Vec<f64> = metrics.filter_map(of_metric).collect();
-    median(&all).unwrap_or(0.0)
-}
-
-/// Autocorrelation below this is none.
-const UNCORRELATED: f64 = 0.05;
-
-fn tempering_of(autocorrelation: f64) -> f64 {
-    if autocorrelation < UNCORRELATED { 1.0 } else { (1.0 - autocorrelation) / (1.0 + autocorrelation) }
+/// What the values of each metric of the family say, with this c.
+fn give_evidence(followed: &mut [Followed<'_>], tempering: f64) {
+    for metric in followed.iter_mut().filter(|metric| metric.is_of_family) {
+        metric.evidence = evidence(&metric.oriented(), tempering);
+    }
 }
 
 /// The metrics whose evidence is enough, by their places.
@@ -288,6 +274,14 @@ impl<'a> Followed<'a> {
             since_interval: (moved(evidence.since_interval.0), moved(evidence.since_interval.1)),
             ..evidence
         })
+    }
+
+    /// The values that a change, if there is one, has left as they were: a step makes neighbours resemble each other. All values, if
+    /// those before the most likely start vary and are too few to say how much.
+    fn before_a_change(&self) -> &[f64] {
+        let values = &self.present.values[..];
+        let before = self.placed().map_or(values, |evidence| &values[..evidence.since]);
+        if before.len() >= trend::LEAST_NEIGHBOURS || trend::rank_autocorrelation(before).is_none() { before } else { values }
     }
 
     /// Whether the metric has a value tonight, and the level moved enough.

@@ -28,6 +28,6 @@ pub use evidence::{Evidence, LOOKED_AT, SHORTEST_BASELINE, evidence};
 pub use explain::{Explanation, Step, explain};
 pub use gaps::{ALTERNATIVES, Alternative, Side, factor};
 pub use input::{Annotation, AnnotationKind, Metric, MetricName, Night, Plan, Scope, Settings, System, Value};
-pub use judge::{Coverage, Family, NightVerdicts, Verdict, autocorrelation, judge, judge_with, replay};
+pub use judge::{Coverage, Family, NightVerdicts, Verdict, judge, judge_with, replay};
 pub use segment::Began;
 pub use word::Word;

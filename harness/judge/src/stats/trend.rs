@@ -74,6 +74,39 @@ pub fn rank_autocorrelation(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| products / squares)
 }
 
+/// So many last values of a series say how much neighbours resemble each other.
+pub const NEIGHBOURS: usize = 40;
+/// With fewer values, a series says nothing of that.
+pub const LEAST_NEIGHBOURS: usize = 10;
+/// So many constant series count as series without autocorrelation, at most: they keep one other from deciding alone, and do not hide
+/// what many others say.
+const CONSTANT: usize = 2;
+
+/// How much neighbours resemble each other: the median over series of the autocorrelation of their ranks. That of values in random
+/// order is 1/n less than 0.
+pub fn autocorrelation<'a>(series: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let (mut all, mut constant) = (Vec::new(), 0);
+    for values in series {
+        let last = &values[values.len().saturating_sub(NEIGHBOURS)..];
+        match rank_autocorrelation(last) {
+            Some(phi) if last.len() >= LEAST_NEIGHBOURS => all.push(phi + 1.0 / as_float(last.len())),
+            Some(_) => {}
+            None => constant += 1,
+        }
+    }
+    all.resize(all.len() + constant.min(CONSTANT), 0.0);
+    median(&all).unwrap_or(0.0)
+}
+
+/// Autocorrelation below this is none.
+const UNCORRELATED: f64 = 0.05;
+
+/// c: how much values of this autocorrelation say, as a share of what independent ones say. The variance of their mean is 1/c times as
+/// large.
+pub fn tempering(autocorrelation: f64) -> f64 {
+    if autocorrelation < UNCORRELATED { 1.0 } else { (1.0 - autocorrelation) / (1.0 + autocorrelation) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +129,18 @@ mod tests {
         assert_eq!(shape(&drift[..25], &drift[25..]), Shape::Drift);
         assert_eq!(shape(&[1.0; 5], &[2.0; 10]), Shape::Step);
         assert_eq!(shape(&[], &[]), Shape::Step);
+    }
+
+    #[test]
+    fn few_constant_series_count_as_uncorrelated() {
+        let (rising, constant): (Vec<f64>, _) = ((0..40).map(f64::from).collect(), vec![1.0; 40]);
+        let of = |rising_count: usize, constant_count: usize| {
+            let rising = std::iter::repeat_n(&*rising, rising_count);
+            autocorrelation(rising.chain(std::iter::repeat_n(&*constant, constant_count)))
+        };
+        assert_eq!((of(0, 0), of(0, 5), of(1, 19)), (0.0, 0.0, 0.0));
+        assert!(of(1, 0) > 0.9 && of(3, 100) > 0.9, "{} {}", of(1, 0), of(3, 100));
+        assert_eq!((tempering(0.04), tempering(0.5), tempering(-0.5)), (1.0, 1.0 / 3.0, 1.0));
     }
 
     #[test]
