@@ -1,12 +1,18 @@
 //! Two sets of values for each metric: before and after an upgrade, one system and another.
 //!
-//! An exact rank test for each metric, a step-up over all, and the smallest effect that counts. Where so few values cannot claim
+//! An exact rank test for each metric, which accounts for nights that resemble each other, a step-up over all, and the smallest effect that counts. Where so few values cannot claim
 //! anything, that is said.
 
-use crate::stats::{
-    location::{as_float, centre_and_sigma, percentile},
-    rank::{Method, RankTests, smallest_p},
-    shift::{Shift, relative_change, relative_shift},
+mod resemblance;
+
+use crate::{
+    compare::resemblance::tempered,
+    stats::{
+        location::{as_float, centre_and_sigma, percentile},
+        rank::{Method, RankTests, smallest_p},
+        shift::{Shift, relative_change, relative_shift},
+        trend,
+    },
 };
 use muster_core::rules::perf::Direction;
 use muster_text::words;
@@ -66,7 +72,7 @@ pub struct PairVerdict {
     pub a: Option<Summary>,
     pub b: Option<Summary>,
     pub effect: Option<Shift>,
-    /// Of the rank test, two-sided.
+    /// Of the rank test, two-sided, and larger where samples resemble their neighbours.
     pub p: Option<f64>,
     pub method: Option<Method>,
 }
@@ -90,6 +96,8 @@ pub struct Comparison {
     /// How many metrics were tested, and what a claim of one needs at most.
     pub tested: usize,
     pub p_needed: f64,
+    /// How much samples resemble their neighbours in time, over all metrics.
+    pub autocorrelation: f64,
     pub settings: CompareSettings,
 }
 
@@ -98,8 +106,18 @@ impl Comparison {
     pub fn method(&self) -> String {
         let approximate = self.verdicts.iter().filter(|verdict| verdict.method == Some(Method::Normal)).count();
         let approximate = if approximate == 0 { String::new() } else { format!(" (its normal approximation for {approximate})") };
+        let tempering = trend::tempering(self.autocorrelation);
+        let resemble = if tempering < 1.0 {
+            format!(
+                "; neighbouring samples resemble each other ({:.2}), so they say {:.0} % of what independent ones say",
+                self.autocorrelation,
+                100.0 * tempering
+            )
+        } else {
+            String::new()
+        };
         format!(
-            "rank test of Mann and Whitney{approximate} over {} metrics, step-up: at most {} % of the claims are wrong; changes under {} % are none",
+            "rank test of Mann and Whitney{approximate} over {} metrics, step-up: at most {} % of the claims are wrong; changes under {} % are none{resemble}",
             self.tested,
             muster_core::rules::perf::format_number(100.0 * self.settings.false_discoveries),
             muster_core::rules::perf::format_number(100.0 * self.settings.min_effect),
@@ -109,8 +127,11 @@ impl Comparison {
 
 /// Compares all metrics.
 pub fn compare(pairs: &[Pair], settings: CompareSettings) -> Comparison {
+    let samples = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]).filter_map(finite);
+    let autocorrelation = resemblance::autocorrelation(samples);
+    let tempering = trend::tempering(autocorrelation);
     let mut tests = RankTests::default();
-    let mut verdicts: Vec<PairVerdict> = pairs.iter().map(|pair| measured(pair, &mut tests)).collect();
+    let mut verdicts: Vec<PairVerdict> = pairs.iter().map(|pair| measured(pair, &mut tests, tempering)).collect();
     let tested = verdicts.iter().filter(|verdict| verdict.p.is_some()).count();
     // Small differences, however certain, are no claims, so they must not make room for others.
     let is_candidate = |verdict: &&PairVerdict| verdict.is_at_least(settings.min_effect);
@@ -119,10 +140,18 @@ pub fn compare(pairs: &[Pair], settings: CompareSettings) -> Comparison {
     let p_needed = needed(&candidates, tested, settings.false_discoveries);
     for (verdict, pair) in verdicts.iter_mut().zip(pairs) {
         if let Some(p) = verdict.p {
-            verdict.word = word(verdict, pair.direction, p, p_needed, settings.min_effect);
+            let least = |a: Summary, b: Summary| tempered(smallest_p(a.count, b.count), tempering);
+            let could_be_seen = verdict.a.zip(verdict.b).is_some_and(|(a, b)| least(a, b) <= p_needed);
+            verdict.word = if p <= p_needed {
+                word(verdict, pair.direction, settings.min_effect)
+            } else if could_be_seen {
+                Compared::Same
+            } else {
+                Compared::TooFewSamples
+            };
         }
     }
-    Comparison { verdicts, tested, p_needed, settings }
+    Comparison { verdicts, tested, p_needed, autocorrelation, settings }
 }
 
 impl PairVerdict {
@@ -139,12 +168,14 @@ fn needed(sorted: &[f64], tested: usize, rate: f64) -> f64 {
     share(claims.unwrap_or(1))
 }
 
+/// The values of a sample that count; `None` for none.
+fn finite(sample: &Option<Sample>) -> Option<Vec<f64>> {
+    let values = sample.as_ref()?.values.iter().copied().filter(|value| value.is_finite());
+    Some(values.collect()).filter(|values: &Vec<f64>| !values.is_empty())
+}
+
 /// The verdict as far as the metric alone decides it.
-fn measured(pair: &Pair, tests: &mut RankTests) -> PairVerdict {
-    let finite = |sample: &Option<Sample>| {
-        let values = sample.as_ref()?.values.iter().copied().filter(|value| value.is_finite());
-        Some(values.collect::<Vec<f64>>()).filter(|values| !values.is_empty())
-    };
+fn measured(pair: &Pair, tests: &mut RankTests, tempering: f64) -> PairVerdict {
     let (a, b) = (finite(&pair.a), finite(&pair.b));
     let unit = |sample: &Option<Sample>| sample.as_ref().map(|sample| sample.unit.clone());
     let mut verdict = PairVerdict {
@@ -163,21 +194,15 @@ fn measured(pair: &Pair, tests: &mut RankTests) -> PairVerdict {
         (Some(a), Some(b)) => (a, b),
     };
     if let Some(test) = tests.compare(&a, &b) {
-        (verdict.p, verdict.method) = (Some(test.p), Some(test.method));
+        (verdict.p, verdict.method) = (Some(tempered(test.p, tempering)), Some(test.method));
     }
     verdict.effect = relative_shift(tests, &a, &b);
     verdict
 }
 
-fn word(verdict: &PairVerdict, direction: Option<Direction>, p: f64, p_needed: f64, min_effect: f64) -> Compared {
-    let Some((a, b)) = verdict.a.zip(verdict.b) else { return verdict.word };
-    if p > p_needed {
-        let could_be_seen = smallest_p(a.count, b.count) <= p_needed;
-        return if could_be_seen { Compared::Same } else { Compared::TooFewSamples };
-    }
-    if !verdict.is_at_least(min_effect) {
-        return Compared::Same;
-    }
+/// The word of a difference that is certain enough.
+fn word(verdict: &PairVerdict, direction: Option<Direction>, min_effect: f64) -> Compared {
+    let Some((a, b)) = verdict.a.zip(verdict.b).filter(|_| verdict.is_at_least(min_effect)) else { return Compared::Same };
     match (direction, b.median < a.median) {
         (None, _) => Compared::Changed,
         (Some(Direction::Higher), true) | (Some(Direction::Lower), false) => Compared::Worse,
@@ -268,6 +293,12 @@ mod tests {
 
     #[test]
     fn the_method_is_named_with_its_error_rate() {
+        let mut comparison = compare(&[pair(&HIGH, &LOW, None)], CompareSettings { false_discoveries: 0.1, min_effect: 0.05 });
+        comparison.autocorrelation = 0.5;
+        insta::assert_snapshot!(
+            comparison.method(),
+            @"rank test of Mann and Whitney over 1 metrics, step-up: at most 10 % of the claims are wrong; changes under 5 % are none; neighbouring samples resemble each other (0.50), so they say 33 % of what independent ones say"
+        );
         let comparison = compare(&[pair(&HIGH, &LOW, None)], CompareSettings::default());
         insta::assert_snapshot!(
             comparison.method(),
