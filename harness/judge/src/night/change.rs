@@ -9,7 +9,7 @@ use crate::{
         word::Word,
     },
     stats::{
-        location::{as_float, centre_and_sigma, median},
+        location::{as_float, median},
         rank::RankTests,
         shift::{Shift, relative_change, relative_shift},
         trend::{Shape, shape},
@@ -131,10 +131,12 @@ impl ChangeState {
 const SHAPED: usize = 10;
 /// So many values have to be back at the old level.
 const BACK: usize = 3;
-/// And lie apart from those of the change by so many standard deviations of a difference of medians.
-const APART: f64 = 3.0;
-/// The standard deviation of a median over that of a mean of normal noise.
-const MEDIAN_TO_MEAN: f64 = 1.253_314_137_315_5;
+/// And lie apart from those of the change by so many standard deviations of a difference of means: each night looks again.
+const APART: f64 = 4.0;
+/// Levels are no change if so many of them are less than the smallest change.
+const SURE: f64 = 3.0;
+/// The standard deviation of normal noise over its mean distance from the median.
+const TO_SIGMA: f64 = 1.253_314_137_315_5;
 
 impl Change {
     /// A change that the evidence in the present segment has opened.
@@ -317,13 +319,13 @@ pub(super) fn follow(changes: &mut [Change], metric: &Metric, segments: &[Segmen
         change.measure(before, &after.values);
         // One that is followed by another change is elsewhere now.
         if place + 1 == segments.len()
-            && let Some(back) = back_since(before, &after.values, min_effect)
+            && let Some(back) = back_since(before, &after.values, min_effect, change.tempering)
         {
             let since = after.nights[back];
             change.end(since, ChangeState::Recovered { since, found: night });
             change.measure(before, &after.values[..back]);
             has_recovered = true;
-        } else if after.values.len() >= SHAPED && change.is_gone(metric.direction, min_effect) {
+        } else if change.is_gone(metric.direction, min_effect) && is_sure(before, &after.values, min_effect, change.tempering) {
             // No value was elsewhere: all of them join those before.
             let since = change.since;
             change.end(since, ChangeState::Recovered { since, found: night });
@@ -359,21 +361,55 @@ fn close_returned(changes: &mut [Change], segments: &[Segment], min_effect: f64,
     has_returned
 }
 
+/// Whether there are enough values since a change to say that its levels are none: ten, or of noisy ones more.
+fn is_sure(before: &[f64], after: &[f64], min_effect: f64, tempering: f64) -> bool {
+    let (before, after) = (last(before), last(after));
+    let Some(level) = median(before) else { return false };
+    let noise =
+        relative_change(level, level + sigma(before).max(sigma(after)) * of_difference(before.len(), after.len(), tempering));
+    after.len() >= SHAPED && (SURE * noise <= min_effect || after.len() == LONGEST_BASELINE)
+}
+
 /// The place from which on the values since a change are at the old level again.
-fn back_since(before: &[f64], after: &[f64], min_effect: f64) -> Option<usize> {
-    let before = &before[before.len().saturating_sub(LONGEST_BASELINE)..];
+fn back_since(before: &[f64], after: &[f64], min_effect: f64, tempering: f64) -> Option<usize> {
     let hidden = after.len().saturating_sub(LONGEST_BASELINE);
-    let after = &after[hidden..];
-    let (old, sigma) = centre_and_sigma(before)?;
-    let deviation = |values: &[f64]| median(values).map_or(0.0, |level| values.iter().map(|value| (value - level).abs()).sum());
+    let (before, after) = (last(before), last(after));
     let cost = |split: usize| deviation(&after[..split]) + deviation(&after[split..]);
     let split = (1..after.len()).min_by(|a, b| f64::total_cmp(&cost(*a), &cost(*b)))?;
     let (away, back) = after.split_at(split);
-    let (level_away, level_back) = (median(away)?, median(back)?);
-    let noise = MEDIAN_TO_MEAN * sigma * (1.0 / as_float(away.len()) + 1.0 / as_float(back.len())).sqrt();
+    let (old, level_away, level_back) = (median(before)?, median(away)?, median(back)?);
     let is_back = relative_change(old, level_back).abs() < min_effect;
-    let was_away = relative_change(old, level_away).abs() >= min_effect && (level_back - level_away).abs() >= APART * noise;
-    (back.len() >= BACK && is_back && was_away).then_some(hidden + split)
+    let was_away = relative_change(old, level_away).abs() >= min_effect;
+    let sigma = sigma(before).max(sigma(away));
+    let apart = clipped_mean(back, level_back, sigma) - clipped_mean(away, level_away, sigma);
+    let is_apart = apart.abs() >= APART * sigma * of_difference(away.len(), back.len(), tempering);
+    (back.len() >= BACK && is_back && was_away && is_apart).then_some(hidden + split)
+}
+
+/// The last values, which are looked at.
+fn last(values: &[f64]) -> &[f64] {
+    &values[values.len().saturating_sub(LONGEST_BASELINE)..]
+}
+
+/// The sum of the distances to the median.
+fn deviation(values: &[f64]) -> f64 {
+    median(values).map_or(0.0, |level| values.iter().map(|value| (value - level).abs()).sum())
+}
+
+/// The standard deviation of normal noise with this mean distance. Rare values far off count more than in the median distance.
+fn sigma(values: &[f64]) -> f64 {
+    TO_SIGMA * deviation(values) / as_float(values.len().max(1))
+}
+
+/// The mean of values none of which counts as further from their median than two standard deviations.
+fn clipped_mean(values: &[f64], level: f64, sigma: f64) -> f64 {
+    values.iter().map(|value| value.clamp(level - 2.0 * sigma, level + 2.0 * sigma)).sum::<f64>() / as_float(values.len())
+}
+
+/// The standard deviation of the difference of two means over that of the values, which say `tempering` times as much as independent
+/// ones.
+fn of_difference(a: usize, b: usize, tempering: f64) -> f64 {
+    ((1.0 / as_float(a) + 1.0 / as_float(b)) / tempering).sqrt()
 }
 
 #[cfg(test)]
@@ -448,7 +484,7 @@ pub(super) mod tests {
             (&[], None),
         ];
         for (after, expected) in rows {
-            assert_eq!(back_since(&before, after, 0.02), expected, "{after:?}");
+            assert_eq!(back_since(&before, after, 0.02, 1.0), expected, "{after:?}");
         }
     }
 
