@@ -62,7 +62,7 @@ fn what_goes_to_another_folder_finds_its_files_and_compares_numbers() {
     assert!(converted.stderr.contains(line), "{}", converted.stderr);
     let run = sandbox.muster(&["-c", "new", "--system", "local", "-r", "--nocolor", "-x", "gone"]);
     assert_eq!(run.code, Some(0), "{}{}", sandbox.read("new/deep/x/hello.check.yaml"), run.stdout);
-    assert!(run.stdout.contains("2 passed"), "{}", run.stdout);
+    assert!(run.stdout.contains("Ran 2/2 test case(s)"), "{}", run.stdout);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn keys_and_values_of_a_partition_that_are_not_taken_are_listed() {
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     for line in [
         "settings.py:3: dropped: `acess` is not carried over; did you mean `access`?",
-        "settings.py:4: refused: `access`: `-t` is not taken, so `partitions.access` is left out",
+        "settings.py:4: refused: `access`: `x` is not an option of sbatch, so `partitions.access` is left out",
         "settings.py:5: refused: `sched_options.job_submit_timeout`: the most is 60s",
         "settings.py:6: refused: `resources`: `#DW` begins a directive, which is not an option of sbatch",
     ] {

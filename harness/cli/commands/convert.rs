@@ -88,7 +88,7 @@ fn python_files(paths: &[PathBuf], output: Option<&Path>) -> anyhow::Result<Vec<
 fn source(Found { path, folder }: &Found) -> anyhow::Result<Source> {
     let text = inputs::files::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let has_src = beside(path).join("src").is_dir();
-    let way = way(folder, beside(path)).with_context(|| format!("the folder of {} is unknown", path.display()))?;
+    let way = way(folder, beside(path)).with_context(|| format!("{} cannot be read", path.display()))?;
     let [path, folder, way] = [path, folder, &way].map(|path| path.display().to_string());
     Ok(Source { path, text, has_src, folder, way })
 }

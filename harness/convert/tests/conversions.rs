@@ -251,7 +251,7 @@ fn a_site_configuration_in_yaml_is_read_as_one_in_python() {
         scheduler: pbs
     settings.yaml:10: dropped: the launcher `mpirun` is not carried over; write the program that starts the tasks into `executable`
         launcher: mpirun
-    settings.yaml:14: refused: `never` is not a duration, so `partitions.time_limit` is left out; write 1d2h3m4s, any part may be left out, or a number of seconds
+    settings.yaml:13: refused: `never` is not a duration, so `partitions.time_limit` is left out; write 1d2h3m4s, any part may be left out, or a number of seconds
         time_limit: never
     settings.yaml:16: dropped: `logging` is ReFrame's own; settings of the program are options of the command line and `MUSTER_` variables
         logging: []

@@ -142,7 +142,9 @@ fn look(
     }
     if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
         let who = launched.who(cut_off);
-        return Err(infra(format!("{who} got nothing from S3, and its log says what it was told: is there a route, and may it be read?")));
+        return Err(infra(format!(
+            "{who} got nothing from S3, and its log says what it was told: is there a route, and may it be read?"
+        )));
     }
     if first.exit().is_some() {
         let open = members.iter().filter(|member| member.exit().is_none() && member.state != State::Ended).count();

@@ -157,7 +157,8 @@ fn rows() -> Vec<Row> {
         row(
             "a key of KMS",
             |fake| {
-                let said = "User: arn:aws:iam::1:user/x is not authorized to perform: kms:GenerateDataKey on resource: arn:aws:kms:y";
+                let said =
+                    "User: arn:aws:iam::1:user/x is not authorized to perform: kms:GenerateDataKey on resource: arn:aws:kms:y";
                 refuse(fake, "S3", "PutObject", "AccessDenied", said);
             },
             as_planned(),
@@ -378,7 +379,8 @@ impl muster_core::job::inventory::Workloads for Cases {
 async fn a_doctor_says_of_a_region_that_does_not_answer_that_it_does_not() {
     let (fake, options) = (Arc::new(Fake::default()), site());
     let (ec2, cases) = (ec2(&fake), Cases(vec![workload(plain(), site())]));
-    let examined = muster_core::job::inventory::Examined { options: &options, shared: &serde_json::Map::new(), workloads: &cases };
+    let examined =
+        muster_core::job::inventory::Examined { options: &options, shared: &serde_json::Map::new(), workloads: &cases };
     let ask = async || {
         let mut said = Vec::new();
         for probe in ec2.probes(examined) {

@@ -217,7 +217,11 @@ impl Rights<'_> {
             match &handle.image {
                 Image::Parameter(name) => {
                     let account = if name.starts_with("/aws/") { "" } else { account };
-                    Some(format!("arn:{}:ssm:{region}:{account}:parameter/{}", partition(region).name, name.trim_start_matches('/')))
+                    Some(format!(
+                        "arn:{}:ssm:{region}:{account}:parameter/{}",
+                        partition(region).name,
+                        name.trim_start_matches('/')
+                    ))
                 }
                 Image::Id(_) | Image::Newest { .. } => None,
             }
