@@ -77,12 +77,12 @@ fn beyond((side, percent): Side) -> Option<u8> {
 fn bound((side, percent): Side, value: f64, deviations: &[f64], spread: f64) -> Result<f64, NoReference> {
     let nearest = if value == 0.0 { 0.0 } else { NEAREST };
     let of_percent = percent.and_then(|percent| percentile(deviations, f64::from(percent) / 100.0));
-    let size = of_percent.map(|bound| bound * side).filter(|size| *size > 0.0);
-    match rounded_up(size.unwrap_or_else(|| nearest.max(DEVIATIONS * spread))) {
+    let width = of_percent.map(|bound| bound * side).filter(|width| *width > 0.0);
+    match rounded_up(width.unwrap_or_else(|| nearest.max(DEVIATIONS * spread))) {
         0.0 => Err(NoReference::OnlyZeros),
         // On the side of zero a bound of the whole value lets everything pass.
-        size if !size.is_finite() || (side * value < 0.0 && size >= 1.0) => Err(NoReference::TooNoisy),
-        size => Ok(side * size),
+        width if !width.is_finite() || (side * value < 0.0 && width >= 1.0) => Err(NoReference::TooNoisy),
+        width => Ok(side * width),
     }
 }
 
