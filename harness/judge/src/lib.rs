@@ -20,4 +20,4 @@ pub mod suggest;
 pub mod trial;
 
 /// The version of the method: a verdict that was stored says by which it was reached.
-pub const METHOD: u32 = 1;
+pub const METHOD: u32 = 2;

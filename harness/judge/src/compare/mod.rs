@@ -1,7 +1,7 @@
 //! Two sets of values for each metric: before and after an upgrade, one system and another.
 //!
-//! An exact rank test for each metric, which accounts for nights that resemble each other, a step-up over all, and the smallest effect that counts. Where so few values cannot claim
-//! anything, that is said.
+//! An exact rank test for each metric, which accounts for nights that resemble each other, a step-up over all, and the smallest effect
+//! that counts. Where so few values cannot claim anything, that is said.
 
 mod resemblance;
 

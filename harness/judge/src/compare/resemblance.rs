@@ -32,8 +32,7 @@ pub(super) fn autocorrelation(samples: impl Iterator<Item = Vec<f64>>) -> f64 {
 const LARGEST: u32 = 96;
 
 /// The mean autocorrelation of `n` values of a first-order autoregressive series about their own mean: the ratio of the expectations.
-/// -1/n for independent values. The mean of ratios of ranks is smaller: .42 is
-/// found for .5 with 14 nights, .29 with five.
+/// -1/n for independent values. The mean of ratios of ranks is smaller: .42 is found for .5 with 14 nights, .29 with five.
 fn expected(n: usize, phi: f64) -> f64 {
     let n = as_float(n);
     let power = libm::pow(phi, n);
