@@ -127,7 +127,7 @@ impl Comparison {
 
 /// Compares all metrics.
 pub fn compare(pairs: &[Pair], settings: CompareSettings) -> Comparison {
-    let samples = pairs.iter().flat_map(|pair| [&pair.a, &pair.b]).filter_map(finite);
+    let samples = pairs.iter().flat_map(|pair| [pair.a.as_ref(), pair.b.as_ref()]).filter_map(finite);
     let autocorrelation = resemblance::autocorrelation(samples);
     let tempering = trend::tempering(autocorrelation);
     let mut tests = RankTests::default();
@@ -169,14 +169,14 @@ fn needed(sorted: &[f64], tested: usize, rate: f64) -> f64 {
 }
 
 /// The values of a sample that count; `None` for none.
-fn finite(sample: &Option<Sample>) -> Option<Vec<f64>> {
-    let values = sample.as_ref()?.values.iter().copied().filter(|value| value.is_finite());
+fn finite(sample: Option<&Sample>) -> Option<Vec<f64>> {
+    let values = sample?.values.iter().copied().filter(|value| value.is_finite());
     Some(values.collect()).filter(|values: &Vec<f64>| !values.is_empty())
 }
 
 /// The verdict as far as the metric alone decides it.
 fn measured(pair: &Pair, tests: &mut RankTests, tempering: f64) -> PairVerdict {
-    let (a, b) = (finite(&pair.a), finite(&pair.b));
+    let (a, b) = (finite(pair.a.as_ref()), finite(pair.b.as_ref()));
     let unit = |sample: &Option<Sample>| sample.as_ref().map(|sample| sample.unit.clone());
     let mut verdict = PairVerdict {
         word: Compared::TooFewSamples,

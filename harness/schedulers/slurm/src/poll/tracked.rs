@@ -198,10 +198,13 @@ impl Tracked {
         self.exit_hint.store(true, Ordering::Relaxed);
     }
 
-    /// It is not at work any more, and how it ended is not known yet: no limit counts. `true`: that is new.
+    /// It is not at work any more, and how it ended is not known yet: no limit counts, and people are told. `true`: that is new.
     pub(super) fn stop_clock(&self) -> bool {
         self.known.send_if_modified(|known| match &mut known.status {
-            Some(JobStatus::Running { has_ended, .. }) => !std::mem::replace(has_ended, true),
+            Some(JobStatus::Running { has_ended, partly_ended, .. }) => {
+                *partly_ended = Some("it has ended, and Slurm does not say yet how".to_owned());
+                !std::mem::replace(has_ended, true)
+            }
             _ => false,
         })
     }
