@@ -293,16 +293,13 @@ impl<'a> Followed<'a> {
         change.is_some_and(|change| change >= self.min_effect)
     }
 
-    /// The evidence was enough, `found_with` this c and A K: a change is opened, or an open one has gone back.
+    /// The evidence was enough, `found_with` this c and A K: a change is opened. One that leads back to an old level is none: what it
+    /// takes for an open change to be over, `follow` decides.
     fn open(&mut self, found_with: (f64, f64)) {
         let Some(evidence) = self.placed() else { return };
         let (night, direction, min_effect) = (self.night, self.metric.direction, self.min_effect);
         let change = Change::opened(self.metric, &self.present, &evidence, night, found_with);
-        if let Some(first) = self.changes.iter().position(|earlier| earlier.is_back_with(&change, min_effect, night)) {
-            self.opened = self.changes[first].is_open().then_some(first);
-            for earlier in self.changes[first..].iter_mut().filter(|earlier| earlier.is_followed(night)) {
-                earlier.end(change.since, ChangeState::Recovered { since: change.since, found: night });
-            }
+        if self.changes.iter().any(|earlier| earlier.is_back_with(&change, min_effect, night)) {
             return;
         }
         // A level that was dismissed is no baseline of the next one.

@@ -33,6 +33,8 @@ struct Known {
     /// The partitions that jobs name: none is the default one.
     named: BTreeSet<Option<String>>,
     has_accounting: bool,
+    /// No job is selected: the site names them. What jobs name, `cases` looks for.
+    is_of_site: bool,
 }
 
 /// `preflight`: what that finds, if it is asked.
@@ -56,8 +58,7 @@ pub(crate) fn questions<'a>(
         }),
         Probe::new("partitions", async move {
             let reached = third.lock().clone();
-            let asked =
-                reached.into_iter().map(|(place, known)| async move { partitions(&clusters.at(&place), &known.named).await });
+            let asked = reached.into_iter().map(|(place, known)| async move { partitions(&clusters.at(&place), &known).await });
             join_all(asked).await.concat()
         }),
         Probe::new("cases", async move {
@@ -82,7 +83,7 @@ async fn contact(clusters: &Clusters, examined: Examined<'_>) -> (Vec<Probed>, R
     }
     if places.is_empty() {
         let named = BTreeSet::from([partition_of(examined.options, examined.shared)]);
-        places.insert(place_of(examined.options), Known { named, has_accounting: false });
+        places.insert(place_of(examined.options), Known { named, is_of_site: true, ..Known::default() });
     }
     let (mut found, mut reached) = (Vec::new(), Reached::new());
     let asked = places.into_iter().map(|(place, known)| async move {
@@ -148,7 +149,8 @@ async fn accounting(cluster: &Cluster, known: &Known) -> Probed {
 }
 
 /// The partitions that jobs name; those of the site if there is no job.
-async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<Probed> {
+async fn partitions(cluster: &Cluster, known: &Known) -> Vec<Probed> {
+    let names = &known.named;
     let by = Instant::now() + probe::PART;
     let hint = Some("ask `scontrol ping`, and start it by hand".to_owned());
     let all = match timeout_at(by, cluster.partitions()).await.unwrap_or_else(|_| Err(silent("scontrol show partition"))) {
@@ -157,7 +159,7 @@ async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<
     };
     let is_named = |partition: &Partition| {
         let is = |name: &Option<String>| match name {
-            // Jobs name several, of which one takes them. One that is not there is found for its cases.
+            // Jobs name several, of which one takes them.
             Some(names) => names.split(',').any(|name| name.trim() == partition.name),
             None => partition.is_default,
         };
@@ -170,6 +172,11 @@ async fn partitions(cluster: &Cluster, names: &BTreeSet<Option<String>>) -> Vec<
             Ok(nodes) => takes_jobs(partition, &nodes),
             Err(error) => Probed::warning("partition", format!("{}: {}", partition.name, chain(&error)), None),
         });
+    }
+    let all_named = names.iter().flatten().flat_map(|names| names.split(',')).map(str::trim);
+    for missing in all_named.filter(|name| known.is_of_site && !all.iter().any(|partition| partition.name == *name)) {
+        let hint = Some("correct `access` or `options` in the site file; `sinfo -s` lists the partitions".to_owned());
+        found.push(Probed::error("partition", format!("{missing} is not there, or you may not use it"), hint));
     }
     if found.is_empty() && names.contains(&None) {
         let all: Vec<&str> = all.iter().map(|partition| &*partition.name).collect();

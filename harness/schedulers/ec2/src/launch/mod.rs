@@ -35,7 +35,7 @@ use muster_core::{
     },
 };
 use muster_text::{Value, time::Timestamp};
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep};
 
 /// How often a request is sent again whose answer was lost.
@@ -99,10 +99,10 @@ async fn in_its_block(region: &Region, handle: &Handle) -> Result<Option<Launch>
 /// What an earlier launch has created, of this process or another.
 async fn existing(region: &Region, job: &Job, handle: &Handle) -> Result<Option<Job>, SchedulerError> {
     let listed = region.listed(&job.session).await.map_err(|error| failure::of_launch(error, "look for what was launched"))?;
-    let is_ours = |instance: &&Instance| {
-        instance.tags.get("rfm").is_some_and(|id| *id == *job.identifier.as_str()) && !start::had_no_room(instance)
-    };
-    let mut ours: Vec<&Instance> = listed.iter().filter(is_ours).collect();
+    // What had room when another of its request had none was ended for that.
+    let in_vain: BTreeSet<&str> = listed.iter().filter(|one| start::had_no_room(one)).map(|one| one.token.as_str()).collect();
+    let is_ours = |instance: &&Instance| instance.tags.get("rfm").is_some_and(|id| *id == *job.identifier.as_str());
+    let mut ours: Vec<&Instance> = listed.iter().filter(is_ours).filter(|one| !in_vain.contains(&*one.token)).collect();
     ours.sort_by_key(|instance| instance.index);
     Ok((!ours.is_empty()).then(|| launched(region, job, handle, &ours)))
 }

@@ -32,6 +32,8 @@ const AT_ONCE: usize = 16;
 const UNLISTED: Duration = Duration::from_mins(1);
 /// A console lags: for so many usual pauses there may be nothing on it.
 const CONSOLE_LOOKS: u32 = 12;
+/// A console that EC2 has not given for so long is not waited for.
+const NOT_GIVEN: Duration = Duration::from_mins(15);
 /// Of a console without the end of a log.
 const LAST_LINES: usize = 30;
 
@@ -283,18 +285,26 @@ async fn act(region: &Region, job: &Tracked, handle: &Handle, members: &[Member]
     has_read
 }
 
-/// Reads a console, which lags. `true`: what it says counts. While EC2 does not answer it says nothing.
+/// Reads a console, which lags. `true`: what it says counts. While EC2 does not give it, it says nothing, but not for ever.
 async fn read_again(region: &Region, job: &Tracked, handle: &Handle, member: &Member) -> bool {
-    let Some((text, tail)) = console(region, job, member.rank, &member.id).await else { return false };
+    let given = console(region, job, member.rank, &member.id).await;
     let mut memory = job.memory.lock();
     let read = memory.consoles.entry(member.rank).or_insert_with(|| ReadConsole {
-        first: Instant::now(),
+        asked: Instant::now(),
+        first: None,
         console: Console::NotRead,
         tail: None,
     });
+    let Some((text, tail)) = given else {
+        if read.asked.elapsed() >= NOT_GIVEN {
+            read.console = Console::Lines("EC2 does not give it".to_owned());
+        }
+        return read.console != Console::NotRead;
+    };
+    let first = *read.first.get_or_insert_with(Instant::now);
     read.console = match &tail {
         Some(tail) => Console::Exit(tail.exit),
-        None if read.first.elapsed() < handle.poll_interval * CONSOLE_LOOKS => Console::NotRead,
+        None if first.elapsed() < handle.poll_interval * CONSOLE_LOOKS => Console::NotRead,
         None => Console::Lines(last_lines(&text)),
     };
     read.tail = tail.or(read.tail.take());

@@ -91,7 +91,9 @@ pub(super) struct Memory {
 /// What was read of a console.
 #[derive(Debug)]
 pub(super) struct ReadConsole {
-    pub first: Instant,
+    /// When it was asked for, and given, first.
+    pub asked: Instant,
+    pub first: Option<Instant>,
     pub console: Console,
     pub tail: Option<Tail>,
 }

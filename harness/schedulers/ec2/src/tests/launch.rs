@@ -75,7 +75,7 @@ async fn without_room_anywhere_it_waits_and_says_what_was_tried_and_others_do_no
 async fn instances_for_which_there_is_no_room_at_their_start_are_those_of_a_refused_offer() {
     let world = World::new();
     let zones: Vec<String> = world.fake.state().subnets.iter().map(|subnet| subnet.zone.clone()).collect();
-    world.fake.state().full_at_start.insert(("c7i.8xlarge".to_owned(), zones[0].clone()));
+    world.fake.state().full_at_start.insert(("c7i.8xlarge".to_owned(), zones[0].clone()), 2);
     let launched = world.launched(&numbered(0, 2)).await;
     let states = |world: &World| -> Vec<String> {
         world.fake.state().instances.iter().map(|instance| format!("{} {}", instance.zone, instance.state)).collect()
@@ -87,12 +87,13 @@ async fn instances_for_which_there_is_no_room_at_their_start_are_those_of_a_refu
     // The next job knows of it.
     world.launched(&numbered(1, 1)).await;
     assert_eq!(world.fake.state().requests.len(), 3);
-    // What ended so was never launched.
+    // What ended so was never launched, nor was the one beside it that had room.
     world.fake.state().capacity.insert(("c7i.8xlarge".to_owned(), "subnet-1b2c3d4e".to_owned()), 0);
+    world.fake.state().full_at_start.values_mut().for_each(|left| *left = 1);
     tokio::time::advance(Duration::from_secs(61)).await;
-    let Launch::NotNow { why, .. } = world.ec2.launch(&numbered(2, 1)).await.unwrap() else { panic!() };
+    let Launch::NotNow { why, .. } = world.ec2.launch(&numbered(2, 2)).await.unwrap() else { panic!() };
     assert!(why.contains("Server.InsufficientInstanceCapacity") && why.contains("subnet-1b2c3d4e"), "{why}");
-    let Launch::NotNow { .. } = world.ec2.launch(&numbered(2, 1)).await.unwrap() else { panic!("it has ended") };
+    let Launch::NotNow { .. } = world.ec2.launch(&numbered(2, 2)).await.unwrap() else { panic!("it has ended") };
 }
 
 /// Which of these jobs are launched when each of them is tried once, in this order.

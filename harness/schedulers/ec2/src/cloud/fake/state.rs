@@ -6,7 +6,7 @@ use crate::{
     decide::offer::NO_ROOM_AT_START,
 };
 use muster_text::{Value, time::Timestamp};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// All of it may be set and read at any time.
 #[derive(Default)]
@@ -58,8 +58,8 @@ pub(crate) struct State {
     pub requests: Vec<Value>,
     /// Each launch, by its token.
     pub(super) launches: BTreeMap<String, (Value, Vec<Instance>)>,
-    /// Types and zones without room when an instance is to start.
-    pub full_at_start: BTreeSet<(String, String)>,
+    /// Types and zones without room when instances are to start: for how many of those that are pending.
+    pub full_at_start: BTreeMap<(String, String), usize>,
     /// Instances that are not listed yet, and for how many calls more.
     pub hidden: BTreeMap<String, u32>,
 }
@@ -115,7 +115,8 @@ impl State {
     /// What is pending runs when it is looked at, or there is no room for it.
     pub(super) fn start(&mut self) {
         for instance in self.instances.iter_mut().filter(|instance| instance.state == "pending") {
-            let is_full = self.full_at_start.contains(&(instance.instance_type.clone(), instance.zone.clone()));
+            let left = self.full_at_start.get_mut(&(instance.instance_type.clone(), instance.zone.clone()));
+            let is_full = left.is_some_and(|left| std::mem::replace(left, left.saturating_sub(1)) > 0);
             instance.state = if is_full { "terminated" } else { "running" }.to_owned();
             instance.reason = is_full.then(|| (NO_ROOM_AT_START.to_owned(), "no room".to_owned()));
         }
