@@ -199,6 +199,11 @@ impl Reader {
         at.map(|at| Timestamp(micros(at)))
     }
 
+    /// When the youngest line that came was written.
+    pub(in crate::logs) fn newest(&self) -> Option<Timestamp> {
+        self.newest.map(|at| Timestamp(micros(at)))
+    }
+
     /// How many bytes were passed on.
     pub(crate) fn bytes(&self) -> u64 {
         self.known.bytes

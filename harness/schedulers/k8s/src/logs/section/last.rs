@@ -97,7 +97,7 @@ impl Section {
                     // A last line without a newline may be a text as well.
                     let notes = self.reader.clone().notes_at_the_end();
                     let is_enough = whole && tries.answered + 1 >= INCOMPLETE_READS;
-                    let end = at_eof.take_if(|eof| is_enough && self.is_end(eof, date));
+                    let end = at_eof.take_if(|eof| is_enough && self.is_end(eof, date, previous));
                     let grows = !previous && matches!(view.instance, Instance::Running(_));
                     let is_settled = grows || whole && ended_at == Some(self.reader.read_to());
                     ended_at = whole.then(|| self.reader.read_to()).or(ended_at);
@@ -139,7 +139,12 @@ impl Section {
 
     /// Did the stream end because the container had, and had brought lines until then? An answer of this date has just come. What the node
     /// has begun since is then no loss.
-    fn is_end(&self, eof: &Eof, date: Timestamp) -> bool {
+    fn is_end(&self, eof: &Eof, date: Timestamp, previous: bool) -> bool {
+        // A stream that was opened late is that of the container's next start: its lines are younger than the end of this one.
+        let newest = eof.reader.newest().map(|newest| newest.seconds());
+        if previous && newest > self.beginning.life.ended.map(|ended| ended.seconds()) {
+            return false;
+        }
         let has_all = eof.reader.bytes() > 0 && eof.reader.bytes() == self.reader.bytes() && eof.reader.is_between_lines();
         self.had_ended(eof, date) && has_all
     }

@@ -338,6 +338,18 @@ async fn every_instance_of_a_container_is_read_the_one_before_the_last_by_previo
 }
 
 #[tokio::test]
+async fn the_log_of_the_next_start_is_not_taken_for_that_of_this_one() {
+    let mut scene = Scene::new().await;
+    scene.pace.lag = Duration::from_secs(5);
+    // The stream is asked for while the first start runs, and served by the second.
+    scene.api.fault(Fault::late("GET", "follow=true", Duration::from_millis(2_000)).times(1));
+    scene.pod("run; log one; wait 200ms; restart 1; wait 1500ms; log two; wait 2s; exit 0");
+    let collected = scene.collect().await;
+    assert_eq!(collected.text("x 2"), "two\n");
+    assert!(collected.text("x") == "one\n" || !collected.gaps.is_empty(), "{collected:?}");
+}
+
+#[tokio::test]
 async fn a_start_whose_log_is_not_there_until_the_next_has_begun_is_read_by_previous() {
     let scene = Scene::new().await;
     let spec = json!({"restartPolicy": "OnFailure", "containers": [{"name": "main"}, {"name": "side"}]});
