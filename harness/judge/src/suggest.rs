@@ -2,13 +2,14 @@
 //! it is often near zero, and of noise with a long tail it sees only the short one.
 
 use crate::{
-    night::{ChangeState, Night, Turn},
+    night::{Change, ChangeId, ChangeState, Night, Word},
     stats::location::{as_float, median, percentile},
 };
 use muster_core::{
     query::answers::{NoReference, SuggestedReference},
     rules::perf::Direction,
 };
+use std::ops::RangeInclusive;
 
 /// A bound is so many standard deviations from the median. With fewer, a healthy machine does not keep the bounds of five runs; with
 /// more, they do not find a loss of ten.
@@ -104,21 +105,40 @@ fn expected(side: Side, runs: usize) -> [f64; 2] {
     }
 }
 
-/// The last night of a change to worse, unless a person has accepted its level: its figures are none of a healthy machine.
-pub fn last_worse_night(turn: Turn, state: ChangeState) -> Option<Night> {
-    let last = match state {
-        ChangeState::Open => Night(i32::MAX),
-        ChangeState::Recovered { since, .. } => since.before(1),
-        ChangeState::Dismissed { until, .. } => until,
-        ChangeState::Superseded { found } => found.before(1),
-        ChangeState::Accepted { .. } => return None,
-    };
-    (turn == Turn::Worse).then_some(last)
+/// The nights that are of another level than the present one, each part with the word and the name of its change.
+pub fn other_levels(
+    changes: &[Change],
+    direction: Option<Direction>,
+    min_effect: f64,
+) -> Vec<(&'static str, ChangeId, RangeInclusive<Night>)> {
+    let (mut before, mut others) = (None, Vec::new());
+    for change in changes {
+        let mut now = change.clone();
+        now.turn_by(direction);
+        let (word, since) = (now.word().as_str(), now.since_interval.0);
+        let begins = |word| Some((word, now.id, Night(i32::MIN)..=now.since_interval.1.before(1)));
+        match now.state {
+            ChangeState::Dismissed { until, .. } => others.push(("dismissed", now.id, since..=until)),
+            _ if now.is_gone(direction, min_effect) => {}
+            ChangeState::Recovered { since: back, .. } => others.push((word, now.id, since..=back.before(1))),
+            // The level before it is the one that is to be, whatever came later.
+            ChangeState::Open if now.is_worse() => {
+                others.push((word, now.id, since..=Night(i32::MAX)));
+                break;
+            }
+            ChangeState::Open => before = begins(word),
+            ChangeState::Accepted { .. } => before = begins(Word::Accepted.as_str()),
+            // Unless its basis is another, the metric has moved on from it: it did not go back to the level before.
+            ChangeState::Superseded { .. } => before = begins("superseded"),
+        }
+    }
+    before.into_iter().chain(others).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::night::Turn;
 
     const DEFAULT: SuggestSettings = SuggestSettings { lower: None, upper: None, min_runs: 5 };
     const PERCENTILES: SuggestSettings = SuggestSettings { lower: Some(5), upper: Some(95), min_runs: 1 };
@@ -191,18 +211,57 @@ mod tests {
     }
 
     #[test]
-    fn a_change_to_worse_ends_before_the_night_in_which_it_is_over() {
+    fn only_nights_of_the_present_level_count() {
+        use ChangeState::{Accepted, Dismissed, Open, Recovered, Superseded};
+        use Turn::{Better, Lower, Worse};
         let found = Night(30);
+        let recovered = Recovered { since: Night(20), found };
+        let dismissed = Dismissed { until: Night(15), found };
+        let change = |since: i32, turn, after, state| Change {
+            id: ChangeId { metric: 1, opened: found },
+            since: Night(since),
+            since_interval: (Night(since - 1), Night(since + 1)),
+            turn,
+            before: 1.0,
+            after,
+            effect: None,
+            evidence: 1e4,
+            tempering: 1.0,
+            needed_alone: 2400.0,
+            shape: None,
+            state,
+        };
+        let (all, none) = (i32::MAX, i32::MIN);
         let rows = [
-            (ChangeState::Open, Some(i32::MAX)),
-            (ChangeState::Recovered { since: Night(20), found }, Some(19)),
-            (ChangeState::Dismissed { until: Night(15), found }, Some(15)),
-            (ChangeState::Superseded { found }, Some(29)),
-            (ChangeState::Accepted { found }, None),
+            (HIGHER, vec![change(10, Worse, 0.9, Open)], vec![("regressed", 9, all)]),
+            (HIGHER, vec![change(10, Worse, 0.9, recovered)], vec![("regressed", 9, 19)]),
+            (HIGHER, vec![change(10, Better, 1.1, recovered)], vec![("improved", 9, 19)]),
+            (HIGHER, vec![change(10, Worse, 0.9, dismissed)], vec![("dismissed", 9, 15)]),
+            (HIGHER, vec![change(10, Worse, 0.9, Accepted { found })], vec![("accepted", none, 10)]),
+            (HIGHER, vec![change(10, Better, 1.1, Open)], vec![("improved", none, 10)]),
+            (None, vec![change(10, Lower, 0.9, Open)], vec![("changed", none, 10)]),
+            // Its variable says by now that lower is worse.
+            (HIGHER, vec![change(10, Lower, 0.9, Open)], vec![("regressed", 9, all)]),
+            // Less than the smallest change, and levels that have passed each other.
+            (HIGHER, vec![change(10, Worse, 0.99, Open), change(12, Better, 1.01, Open)], vec![]),
+            (HIGHER, vec![change(10, Worse, 1.1, Open), change(12, Better, 0.9, Accepted { found })], vec![]),
+            // The last level counts, without what lies within it; a part of a way back from a worse one is none.
+            (
+                HIGHER,
+                vec![change(5, Worse, 0.9, Accepted { found }), change(10, Better, 1.1, Open), change(20, Worse, 0.9, Open)],
+                vec![("improved", none, 10), ("regressed", 19, all)],
+            ),
+            (HIGHER, vec![change(10, Worse, 0.8, Open), change(20, Better, 1.1, Open)], vec![("regressed", 9, all)]),
+            (
+                HIGHER,
+                vec![change(10, Better, 1.2, Superseded { found }), change(20, Worse, 0.8, Open)],
+                vec![("superseded", none, 10), ("regressed", 19, all)],
+            ),
         ];
-        for (state, last) in rows {
-            assert_eq!(last_worse_night(Turn::Worse, state), last.map(Night), "{state:?}");
-            assert_eq!(last_worse_night(Turn::Lower, state), None);
+        for (direction, changes, expected) in rows {
+            let found = other_levels(&changes, direction, 0.02);
+            let found: Vec<_> = found.iter().map(|(word, _, nights)| (*word, nights.start().0, nights.end().0)).collect();
+            assert_eq!(found, expected, "{changes:?}");
         }
     }
 

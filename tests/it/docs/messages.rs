@@ -123,7 +123,7 @@ const CALLS: [&str; 18] = [
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 28] = [
+const OTHERS_OF_CALLS: [&str; 27] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
@@ -147,7 +147,6 @@ const OTHERS_OF_CALLS: [&str; 28] = [
     // What goes on.
     "… of … nights are written",
     "wrote …: a check file in the same folder reads its part with\n…",
-    "left out, … (…): … run(s) of …..…",
     "…: … case(s) are restored, … run",
     "at most this run uses ……",
     "only `…` is shown; it was judged together with the other partitions",

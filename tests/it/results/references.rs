@@ -46,7 +46,55 @@ fn runs_of_a_regression_are_left_out_until_a_person_accepts_it() {
     asked(&sandbox, &["annotate", "triad", "--kind", "accept", "--from", "2026-11-14", "--reason", "new driver"], 0);
     assert!(of().contains("note: not all of these nights"), "{}", of());
     judge(&sandbox);
-    assert!(of().contains("# 40 runs of 40 nights") && !of().contains("left out"), "{}", of());
+    let accepted = of();
+    assert!(accepted.contains("# left out, accepted (2@2026-11-15): ") && !accepted.contains("28 nights"), "{accepted}");
+    assert!(accepted.contains("[874, "), "{accepted}");
+}
+
+/// Multiplies the figures of `triad %size=1G` in these of the forty nights, has all nights judged, and asks for its reference.
+fn with_level(sandbox: &Sandbox, nights: std::ops::Range<u32>, factor: f64) -> String {
+    let (first, end) = (nights.start * 10, nights.end * 10);
+    let other =
+        format!("UPDATE measurement SET value = value * {factor} WHERE attempt % 10 = 1 AND attempt BETWEEN {first} AND {end}");
+    muster_test_database::create(&sandbox.path("r.db"), &other).expect("another level");
+    judge(sandbox);
+    asked(sandbox, &[&SUGGEST[..], &["size=1G"]].concat(), 0)
+}
+
+#[test]
+fn only_runs_of_the_present_level_count() {
+    let improved = with_level(&forty_nights(), 25..40, 1.2);
+    assert!(improved.contains("# left out, improved (1@") && improved.contains("[1091."), "{improved}");
+    let sandbox = forty_nights();
+    let recovered = with_level(&sandbox, 20..25, 0.9);
+    assert!(recovered.contains("# left out, regressed (1@") && recovered.contains("[910"), "{recovered}");
+    let until = ["annotate", "triad", "--kind", "dismiss", "--from", "2026-11-05", "--until", "2026-12-20", "--reason", "a fan"];
+    asked(&sandbox, &until, 0);
+    judge(&sandbox);
+    let dismissed = asked(&sandbox, &[&SUGGEST[..], &["size=1G"]].concat(), 0);
+    let said = "# left out, dismissed (1@";
+    assert!(dismissed.contains(said) && dismissed.contains("..2026-11-09\n"), "{dismissed}");
+    assert_eq!(
+        dismissed.split(said).nth(1).map(|said| &said[10..]),
+        recovered.split("regressed (1@").nth(1).map(|said| &said[10..])
+    );
+}
+
+#[test]
+fn nights_that_people_leave_out_are_named() {
+    let sandbox = forty_nights();
+    let say = |kind: &str, from: &str, until: &str| {
+        asked(&sandbox, &["annotate", "hpcg", "--kind", kind, "--from", from, "--until", until, "--reason", "new fans"], 0)
+    };
+    say("known", "2026-11-20", "2026-11-21");
+    judge(&sandbox);
+    let of = |code| asked(&sandbox, &[&SUGGEST[..], &["hpcg"]].concat(), code);
+    assert!(of(0).contains("# left out, known: 2 run(s) of 2026-11-20..2026-11-21\n"), "{}", of(0));
+    say("maintenance", "2026-11-01", "2026-11-30");
+    judge(&sandbox);
+    let said = "no reference for hpcg @eidf:gpu+default flops: 0 runs, 5 needed, 5 missing; \
+                left out, maintenance: 7 run(s) of 2026-11-18..2026-11-24\n";
+    assert!(of(2).starts_with(said), "{}", of(2));
 }
 
 /// The commands that a text tells its reader to run on what is stored.

@@ -73,6 +73,8 @@ pub struct Series {
     pub metric: Metric,
     /// Which way is better, if the check says so.
     pub direction: Option<Direction>,
+    /// The smallest relative change that counts, if the check says so.
+    pub min_effect: Option<f64>,
     pub runs: Vec<Run>,
 }
 

@@ -187,6 +187,7 @@ mod tests {
         let one = |(system, case, runs): &Case<'_>| Series {
             metric: metric(system, case),
             direction: Some(Direction::Higher),
+            min_effect: None,
             runs: runs.iter().map(|(night, value)| Run { night: *night, value: *value, basis: 0 }).collect(),
         };
         let bases = vec![Basis { unit: unit.into(), check_hash: hash.into(), manifest_hash: String::new() }];

@@ -22,16 +22,6 @@ words! {
     }
 }
 
-impl RemarkKind {
-    /// Whether figures of these nights are no figures of the system as it should be.
-    pub fn is_about_a_fault(self) -> bool {
-        match self {
-            Self::Maintenance | Self::Dismiss | Self::Known => true,
-            Self::Note | Self::Accept => false,
-        }
-    }
-}
-
 /// An annotation. Of a scope everything that is given has to agree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {

@@ -46,6 +46,7 @@ pub struct KnownMetric {
     pub metric: Metric,
     pub unit: String,
     pub direction: Option<Direction>,
+    pub min_effect: Option<f64>,
 }
 
 impl Reader {
@@ -76,6 +77,7 @@ impl Reader {
             let series = set.series.entry(metric).or_insert_with(|| Series {
                 metric: known.metric.clone(),
                 direction: known.direction,
+                min_effect: known.min_effect,
                 runs: Vec::new(),
             });
             series.runs.push(run);
@@ -86,7 +88,8 @@ impl Reader {
 
     /// The metrics whose cases filters admit. The tags of a metric are those that one of its cases has had.
     pub async fn metrics(&self, filters: &Filters) -> Result<Vec<KnownMetric>, StoreError> {
-        const METRICS: &str = "SELECT m.id, m.variable, m.key, m.unit, m.direction, u.system, u.partition, u.environ, u.name
+        const METRICS: &str =
+            "SELECT m.id, m.variable, m.key, m.unit, m.direction, m.min_effect, u.system, u.partition, u.environ, u.name
             FROM metric m JOIN subject u ON u.id = m.subject ORDER BY m.id";
         let mut known = self.all("metrics", || query(METRICS), known_metric).await?;
         let without_tags = filters.without_tags();
@@ -227,7 +230,8 @@ fn known_metric(row: &Row) -> Result<KnownMetric, sqlx::Error> {
         key: (!key.is_empty()).then_some(key),
     };
     let direction = row.try_get::<Option<&str>>("direction")?.map(|_| decode::word(row, "direction")).transpose()?;
-    Ok(KnownMetric { id: row.try_get("id")?, metric, unit: row.try_get("unit")?, direction })
+    let (id, unit, min_effect) = (row.try_get("id")?, row.try_get("unit")?, row.try_get("min_effect")?);
+    Ok(KnownMetric { id, metric, unit, direction, min_effect })
 }
 
 fn numbered_basis(row: &Row) -> Result<(usize, Basis), sqlx::Error> {

@@ -214,7 +214,7 @@ impl Change {
     }
 
     /// Whether its levels, as they are seen now, are no change in the direction in which it was found.
-    pub(super) fn is_gone(&self, direction: Option<Direction>, min_effect: f64) -> bool {
+    pub(crate) fn is_gone(&self, direction: Option<Direction>, min_effect: f64) -> bool {
         relative_change(self.before, self.after).abs() < min_effect || Turn::of(direction, self.before, self.after) != self.turn
     }
 
@@ -224,7 +224,7 @@ impl Change {
     }
 
     /// Says its turn in the words of what the variable says now: its direction may be younger than the change.
-    pub(super) fn turn_by(&mut self, direction: Option<Direction>) {
+    pub(crate) fn turn_by(&mut self, direction: Option<Direction>) {
         self.turn = match (self.turn, direction) {
             (Turn::Lower, Some(_)) => Turn::of(direction, 1.0, 0.0),
             (Turn::Higher, Some(_)) => Turn::of(direction, 0.0, 1.0),

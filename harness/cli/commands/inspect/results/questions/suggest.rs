@@ -13,15 +13,15 @@ use muster_core::{
     case::matcher::Matcher,
     query::{
         answers::Suggestion,
-        figures::{FigureSet, Run, Series},
-        remarks::RemarkKind,
+        figures::{FigureSet, NightNumber, Run, Series},
+        remarks::{Remark, RemarkKind},
         spec::Selection,
     },
 };
 use muster_host::{files, replace};
 use muster_judge::{
-    night::{Change, Night},
-    suggest::{SuggestSettings, last_worse_night, suggest as suggested_reference},
+    night::{Change, Night, Settings},
+    suggest::{SuggestSettings, other_levels, suggest as suggested_reference},
 };
 use muster_report::suggested::{self, Basis, HEAD};
 use muster_session::runtime;
@@ -55,8 +55,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         ensure!(!set.series.is_empty(), "no case in `{selection}` that passed has a figure");
         are_variables(&selection.to_string(), &args.var, set.series.values().map(|series| &series.metric))?;
         set.series.retain(|_, series| is_variable(&series.metric, &args.var));
-        set.leave_out(&asked.reader.remarks().await?, RemarkKind::is_about_a_fault);
-        let mut known = Known { parameters: asked.reader.parameters(&sessions).await?, ..Known::default() };
+        let (parameters, remarks) = (asked.reader.parameters(&sessions).await?, asked.reader.remarks().await?);
+        let mut known = Known { parameters, remarks, ..Known::default() };
         for system in set.series.values().map(|series| &series.metric.system).collect::<BTreeSet<_>>() {
             known.changes.extend(asked.reader.changes_before(system, Night(i32::MAX)).await?);
             let judged = asked.reader.judged(system).await?.until.map_or(i64::MIN, |until| i64::from(until.0));
@@ -90,6 +90,7 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
 #[derive(Default)]
 struct Known {
     parameters: BTreeMap<String, Parameters>,
+    remarks: Vec<Remark>,
     /// By the number of the metric.
     changes: HashMap<i64, Vec<Change>>,
     notes: Vec<String>,
@@ -119,11 +120,23 @@ fn may_write(path: &Path) -> anyhow::Result<()> {
 
 fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec<Suggestion> {
     let of_series = |(id, series): (&i64, &Series)| {
-        let last = set.bases.get(series.runs.last()?.basis)?;
+        let remarks: Vec<&Remark> = known.remarks.iter().filter(|remark| remark.is_about(&series.metric)).collect();
+        let is_said = |kind, night: NightNumber| remarks.iter().any(|remark| remark.kind == kind && remark.covers(night));
+        // What was dismissed ends with its change.
+        let faults = [RemarkKind::Maintenance, RemarkKind::Known];
+        let is_sound = |run: &&Run| !faults.iter().any(|kind| is_said(*kind, run.night));
+        let last = set.bases.get(series.runs.iter().rfind(is_sound).or(series.runs.last())?.basis)?;
         // Figures of another check or unit are no figures of this one.
         let is_of_it = |run: &&Run| set.bases.get(run.basis).is_some_and(|basis| basis.agrees_with(last));
         let mut runs: Vec<Run> = series.runs.iter().filter(is_of_it).filter(|run| run.value.is_finite()).copied().collect();
-        let left_out = leave_out(&mut runs, known.changes.get(id).map_or(&[], Vec::as_slice));
+        let said = faults.map(|kind| leave_out(&mut runs, kind.as_str(), |night| is_said(kind, night)));
+        let changes = known.changes.get(id).map_or(&[][..], Vec::as_slice);
+        let min_effect = series.min_effect.unwrap_or(Settings::default().min_effect);
+        let found = other_levels(changes, series.direction, min_effect).into_iter().filter_map(|(word, change, nights)| {
+            let nights = i64::from(nights.start().0)..=i64::from(nights.end().0);
+            leave_out(&mut runs, &format!("{word} ({change})"), |night| nights.contains(&night))
+        });
+        let left_out = said.into_iter().flatten().chain(found).collect();
         let values: Vec<f64> = runs.iter().map(|run| run.value).collect();
         let parameters = known.parameters.get(&series.metric.case).cloned();
         let (check, parameters) = parameters.unwrap_or_else(|| (series.metric.case.clone(), Vec::new()));
@@ -143,18 +156,10 @@ fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec
     all
 }
 
-/// Leaves out the runs while a change to worse held, and says which: one sentence a change.
-fn leave_out(runs: &mut Vec<Run>, changes: &[Change]) -> Vec<String> {
-    let mut said = Vec::new();
-    for change in changes {
-        let Some(last) = last_worse_night(change.turn, change.state) else { continue };
-        let nights = i64::from(change.since_interval.0.0)..=i64::from(last.0);
-        let (worse, others): (Vec<Run>, Vec<Run>) = runs.iter().copied().partition(|run: &Run| nights.contains(&run.night));
-        *runs = others;
-        if let (Some(first), Some(last)) = (worse.first(), worse.last()) {
-            let [first, last] = [first, last].map(|run| Date::of_days(run.night));
-            said.push(format!("left out, {} ({}): {} run(s) of {first}..{last}", change.word(), change.id, worse.len()));
-        }
-    }
-    said
+/// Leaves out the runs of some nights, and says which.
+fn leave_out(runs: &mut Vec<Run>, why: &str, is_meant: impl Fn(NightNumber) -> bool) -> Option<String> {
+    let (out, others): (Vec<Run>, Vec<Run>) = runs.iter().copied().partition(|run| is_meant(run.night));
+    *runs = others;
+    let [first, last] = [out.first()?, out.last()?].map(|run| Date::of_days(run.night));
+    Some(format!("left out, {why}: {} run(s) of {first}..{last}", out.len()))
 }
