@@ -97,6 +97,22 @@ fn nights_that_people_leave_out_are_named() {
     assert!(of(2).starts_with(said), "{}", of(2));
 }
 
+#[test]
+fn a_file_of_references_names_what_has_none_and_others_may_read_it() {
+    let sandbox = forty_nights();
+    judge(&sandbox);
+    let write = |path: &str, code| asked(&sandbox, &[&SUGGEST[..], &["--min-runs", "9", "--write", path]].concat(), code);
+    write("refs.yaml", 0);
+    let file = sandbox.read("refs.yaml");
+    assert!(file.ends_with("# no reference for hpcg @eidf:gpu+default flops: 7 runs, 9 needed, 2 missing\n"), "{file}");
+    sandbox.write("usual", "");
+    let mode = |name: &str| fs::metadata(sandbox.path(name)).expect("a file").permissions();
+    assert_eq!(mode("refs.yaml"), mode("usual"));
+    let refused = write("a#b.yaml", 2);
+    assert_eq!(refused, "error: a#b.yaml: a check reads `#` as the end of a file name: choose another name\n");
+    assert!(write("-", 0).contains("\ntriad:\n") && !fs::exists(sandbox.path("-")).expect("a folder"));
+}
+
 /// The commands that a text tells its reader to run on what is stored.
 fn commands(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2).filter(|part| part.starts_with("muster ") && *part != "muster -r");

@@ -155,7 +155,7 @@ pub struct SuggestArgs {
     /// At least so many runs; 5 in any case, and 20 for a percentile of 5
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub min_runs: usize,
-    /// Write a file of references, in place of one that this command wrote before
+    /// Write a file of references, in place of one that this command wrote before; - is standard output
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }

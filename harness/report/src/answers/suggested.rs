@@ -151,21 +151,24 @@ fn scalar(text: &str) -> String {
 
 /// Why there is no suggestion for a metric, one line each; empty if there is one for all.
 pub fn refused(suggestions: &[Suggestion], screen: &Screen) -> String {
-    let mut text = String::new();
-    for suggestion in suggestions {
-        let Err(why) = &suggestion.reference else { continue };
-        let mut line = format!(
-            "no reference for {} {}: {}",
-            case_of(&suggestion.metric),
-            one_line(&suggestion.metric.label()),
-            reason(why, suggestion.count)
-        );
+    refusals(suggestions).map(|line| screen.paint.apply(Tone::Odd, line) + "\n").collect()
+}
+
+/// The same for the end of a file of suggestions: it may take the place of one that had a reference.
+pub fn comments(suggestions: &[Suggestion]) -> String {
+    refusals(suggestions).map(|line| "# ".to_owned() + &line + "\n").collect()
+}
+
+fn refusals(suggestions: &[Suggestion]) -> impl Iterator<Item = String> {
+    suggestions.iter().filter_map(|suggestion| {
+        let why = reason(suggestion.reference.as_ref().err()?, suggestion.count);
+        let (case, label) = (case_of(&suggestion.metric), suggestion.metric.label());
+        let mut line = format!("no reference for {case} {}: {why}", one_line(&label));
         for why in &suggestion.left_out {
             let _ = write!(line, "; {}", one_line(why));
         }
-        let _ = writeln!(text, "{}", screen.paint.apply(Tone::Odd, line));
-    }
-    text
+        Some(line)
+    })
 }
 
 fn reason(why: &NoReference, count: usize) -> String {

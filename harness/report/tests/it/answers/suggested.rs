@@ -4,7 +4,7 @@ use super::metric;
 use crate::sample::screen;
 use insta::assert_snapshot;
 use muster_core::query::answers::{NoReference, SuggestedReference, Suggestion};
-use muster_report::suggested::{Basis, keys, refused, yaml};
+use muster_report::suggested::{Basis, comments, keys, refused, yaml};
 
 fn suggestion(check: &str, size: &str, variable: &str, reference: Result<SuggestedReference, NoReference>) -> Suggestion {
     let parameters = if size.is_empty() { vec![] } else { vec![("size".to_owned(), size.to_owned())] };
@@ -44,5 +44,8 @@ fn suggestions_are_yaml_to_paste() {
 
 #[test]
 fn why_there_is_no_suggestion_is_said() {
-    assert_snapshot!(refused(&suggestions(), &screen(80)));
+    let refused = refused(&suggestions(), &screen(80));
+    let lines: Vec<String> = refused.lines().map(|line| format!("# {line}\n")).collect();
+    assert_eq!(comments(&suggestions()), lines.concat());
+    assert_snapshot!(refused);
 }

@@ -2,7 +2,7 @@
 
 use super::{are_placed, are_variables, filters, is_variable};
 use crate::{
-    args::{Cli, SuggestArgs},
+    args::{Cli, SuggestArgs, is_dash},
     inputs,
     settings::on_this_database,
     terminal::{Terminal, unwritten::Written},
@@ -18,7 +18,7 @@ use muster_core::{
         spec::Selection,
     },
 };
-use muster_host::{files, replace};
+use muster_host::replace::{regular, replace_shared};
 use muster_judge::{
     night::{Change, Night, Settings},
     suggest::{SuggestSettings, other_levels, suggest as suggested_reference},
@@ -36,7 +36,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     if let (Some(lower), Some(upper)) = (args.lower, args.upper) {
         ensure!(lower < upper, "the lower percentile ({lower}) is not below the upper one ({upper})");
     }
-    if let Some(path) = &args.write {
+    let write = args.write.as_deref().filter(|path| !is_dash(path));
+    if let Some(path) = write {
         may_write(path)?;
     }
     let mut filters = filters(cli, &args.filters)?;
@@ -74,10 +75,11 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
     let others = if args.lower.or(args.upper).is_some() { ", or leave out --lower and --upper" } else { "" };
     ensure!(!yaml.is_empty(), "there is no reference to suggest: run more, or choose a longer --period{others}");
-    match &args.write {
+    match write {
         None => terminal.print(&yaml),
         Some(path) => {
-            files::write(path, &yaml).or_unwritten("the file", path)?;
+            let text = yaml + &suggested::comments(&suggestions);
+            replace_shared(path, ".part", text).or_unwritten("the file", path)?;
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let keys = suggested::keys(&suggestions, &name).join("\n");
             terminal.note(&format!("wrote {}: a check file in the same folder reads its part with\n{keys}", path.display()));
@@ -103,7 +105,9 @@ fn unjudged(cli: &Cli, system: &str) -> String {
 
 /// A file of suggestions may be written again, no other one.
 fn may_write(path: &Path) -> anyhow::Result<()> {
-    replace::regular(path).with_context(|| format!("{} cannot be written", path.display()))?;
+    let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().contains('#'));
+    ensure!(!is_named, "{}: a check reads `#` as the end of a file name: choose another name", path.display());
+    regular(path).with_context(|| format!("{} cannot be written", path.display()))?;
     match inputs::files::read(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
