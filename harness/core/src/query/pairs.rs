@@ -19,8 +19,9 @@ pub struct Pair {
     /// Of all of its values.
     pub unit: String,
     pub direction: Option<Direction>,
-    pub old: Vec<f64>,
-    pub new: Vec<f64>,
+    /// The values of each series in the order of time; of nights, those of all series are one.
+    pub old: Vec<Vec<f64>>,
+    pub new: Vec<Vec<f64>>,
     /// The check or its manifest is not the same on both sides.
     pub is_redefined: bool,
 }
@@ -113,11 +114,13 @@ fn one(metric: &Metric, sides: &[Vec<(&Series, &FigureSet)>; 2], per: SampleUnit
             let factor_of = |basis: usize| set.bases.get(basis).and_then(|basis| factor(&basis.unit)).unwrap_or(1.0);
             series.runs.iter().map(|run| (run.night, run.value * factor_of(run.basis))).collect()
         };
-        let values = side.iter().flat_map(|(series, set)| value(series, set)).collect();
-        match per {
-            SampleUnit::Run => runs(values),
-            SampleUnit::Night => medians(values),
-        }
+        let series = side.iter().map(|(series, set)| value(series, set));
+        let mut samples: Vec<Vec<f64>> = match per {
+            SampleUnit::Run => series.map(runs).collect(),
+            SampleUnit::Night => vec![medians(series.flatten().collect())],
+        };
+        samples.retain(|values| !values.is_empty());
+        samples
     };
     Ok(Pair {
         metric: shown,
@@ -199,8 +202,10 @@ mod tests {
         let old = set(&[("s", "a", &[(1, 10.0), (2, 11.0)]), ("s", "b", &[(1, 1.0)])], "GB/s", "x");
         let new = set(&[("s", "c", &[(3, 5.0)]), ("s", "a", &[(3, 9.0)])], "GB/s", "x");
         let pairs = pair(&old, &new, SampleUnit::Run).expect("pairs");
-        let shown: Vec<_> =
-            pairs.iter().map(|pair| (pair.metric.case.as_str(), pair.old.len(), pair.new.len(), pair.is_redefined)).collect();
+        let shown: Vec<_> = pairs
+            .iter()
+            .map(|pair| (pair.metric.case.as_str(), pair.old.concat().len(), pair.new.concat().len(), pair.is_redefined))
+            .collect();
         assert_eq!(shown, [("a", 2, 1, false), ("b", 1, 0, false), ("c", 0, 1, false)]);
     }
 
@@ -213,17 +218,31 @@ mod tests {
     }
 
     #[test]
+    fn series_that_have_one_metric_together_keep_their_order() {
+        let mut old = set(&[("s", "a", &[(1, 10.0), (2, 11.0)]), ("s", "a", &[(1, 20.0), (2, 21.0)])], "GB/s", "");
+        let mut new = set(&[("t", "a", &[(3, 9.0)])], "GB/s", "");
+        old.series.get_mut(&1).expect("a series").metric.partition = "p".into();
+        new.series.get_mut(&0).expect("a series").metric.partition = "q".into();
+        let old_of = |per| pair(&old, &new, per).expect("pairs")[0].old.clone();
+        assert_eq!(old_of(SampleUnit::Run), [[10.0, 11.0], [20.0, 21.0]]);
+        assert_eq!(old_of(SampleUnit::Night), [[15.0, 16.0]]);
+    }
+
+    #[test]
     fn units_that_measure_the_same_are_converted_and_others_refused() {
         let old = set(&[("s", "a", &[(1, 10.0)])], "GB/s", "x");
         let new = set(&[("s", "a", &[(2, 9000.0)])], "MB/s", "y");
         let pairs = pair(&old, &new, SampleUnit::Run).expect("pairs");
-        assert_eq!((pairs[0].old.as_slice(), pairs[0].unit.as_str(), pairs[0].is_redefined), (&[10_000.0][..], "MB/s", true));
+        assert_eq!(
+            (pairs[0].old.concat().as_slice(), pairs[0].unit.as_str(), pairs[0].is_redefined),
+            (&[10_000.0][..], "MB/s", true)
+        );
         // Of an old side with both units, too, it is that of the new one.
         let mut both = set(&[("s", "a", &[(0, 9000.0), (1, 10.0)])], "MB/s", "x");
         both.bases.push(Basis { unit: "GB/s".into(), ..both.bases[0].clone() });
         both.series.get_mut(&0).expect("a series").runs[1].basis = 1;
         let pairs = pair(&both, &new, SampleUnit::Run).expect("pairs");
-        assert_eq!((pairs[0].old.as_slice(), pairs[0].unit.as_str()), (&[9000.0, 10_000.0][..], "MB/s"));
+        assert_eq!((pairs[0].old.concat().as_slice(), pairs[0].unit.as_str()), (&[9000.0, 10_000.0][..], "MB/s"));
         let error = pair(&old, &set(&[("s", "a", &[(2, 9.0)])], "s", "x"), SampleUnit::Run).expect_err("a mixture");
         insta::assert_snapshot!(error.to_string());
     }
@@ -243,7 +262,7 @@ mod tests {
         let four = set(&[("s", "a", &nights[..12])], "s", "x");
         assert_eq!(sample_unit(&five, &four), SampleUnit::Run);
         assert_eq!(sample_unit(&five, &five), SampleUnit::Night);
-        assert_eq!(pair(&five, &five, SampleUnit::Night).expect("pairs")[0].old, [2.0; 5]);
-        assert_eq!(pair(&five, &four, SampleUnit::Run).expect("pairs")[0].new.len(), 8);
+        assert_eq!(pair(&five, &five, SampleUnit::Night).expect("pairs")[0].old, [[2.0; 5]]);
+        assert_eq!(pair(&five, &four, SampleUnit::Run).expect("pairs")[0].new[0].len(), 8);
     }
 }

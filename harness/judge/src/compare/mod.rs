@@ -28,7 +28,8 @@ pub struct Pair {
 /// Values with their unit. Those that are not finite do not count.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sample {
-    pub values: Vec<f64>,
+    /// Those of each series in the order of time.
+    pub series: Vec<Vec<f64>>,
     pub unit: String,
 }
 
@@ -128,7 +129,7 @@ impl Comparison {
 /// Compares all metrics.
 pub fn compare(pairs: &[Pair], settings: CompareSettings) -> Comparison {
     let samples = pairs.iter().flat_map(|pair| [pair.a.as_ref(), pair.b.as_ref()]).filter_map(finite);
-    let autocorrelation = resemblance::autocorrelation(samples);
+    let autocorrelation = resemblance::autocorrelation(&samples.flatten().collect::<Vec<_>>());
     let tempering = trend::tempering(autocorrelation);
     let mut tests = RankTests::default();
     let mut verdicts: Vec<PairVerdict> = pairs.iter().map(|pair| measured(pair, &mut tests, tempering)).collect();
@@ -168,10 +169,11 @@ fn needed(sorted: &[f64], tested: usize, rate: f64) -> f64 {
     share(claims.unwrap_or(1))
 }
 
-/// The values of a sample that count; `None` for none.
-fn finite(sample: Option<&Sample>) -> Option<Vec<f64>> {
-    let values = sample?.values.iter().copied().filter(|value| value.is_finite());
-    Some(values.collect()).filter(|values: &Vec<f64>| !values.is_empty())
+/// The values of a sample that count, by series; `None` for none.
+fn finite(sample: Option<&Sample>) -> Option<Vec<Vec<f64>>> {
+    let values = |series: &Vec<f64>| series.iter().copied().filter(|value| value.is_finite()).collect();
+    let series = sample?.series.iter().map(values).filter(|values: &Vec<f64>| !values.is_empty());
+    Some(series.collect()).filter(|series: &Vec<_>| !series.is_empty())
 }
 
 /// The verdict as far as the metric alone decides it.
@@ -180,8 +182,8 @@ fn measured(pair: &Pair, tests: &mut RankTests, tempering: f64) -> PairVerdict {
     let unit = |sample: &Option<Sample>| sample.as_ref().map(|sample| sample.unit.clone());
     let mut verdict = PairVerdict {
         word: Compared::TooFewSamples,
-        a: a.as_deref().and_then(summary),
-        b: b.as_deref().and_then(summary),
+        a: a.as_ref().and_then(|series| summary(&series.concat())),
+        b: b.as_ref().and_then(|series| summary(&series.concat())),
         effect: None,
         p: None,
         method: None,
@@ -193,11 +195,21 @@ fn measured(pair: &Pair, tests: &mut RankTests, tempering: f64) -> PairVerdict {
         (Some(_), Some(_)) if unit(&pair.a) != unit(&pair.b) => return PairVerdict { word: Compared::MixedUnits, ..verdict },
         (Some(a), Some(b)) => (a, b),
     };
+    let tempering = if are_far_apart(&a, &b) { 1.0 } else { tempering };
+    let (a, b) = (a.concat(), b.concat());
     if let Some(test) = tests.compare(&a, &b) {
         (verdict.p, verdict.method) = (Some(tempered(test.p, tempering)), Some(test.method));
     }
     verdict.effect = relative_shift(tests, &a, &b);
     verdict
+}
+
+/// Whether the sides are further apart than any of their series is wide: neighbours that resemble each other are not the cause.
+fn are_far_apart(a: &[Vec<f64>], b: &[Vec<f64>]) -> bool {
+    let range = |values: &[f64]| percentile(values, 0.0).zip(percentile(values, 1.0));
+    let widest = a.iter().chain(b).filter_map(|series| range(series)).map(|(low, high)| high - low).fold(0.0, f64::max);
+    let sides = range(&a.concat()).zip(range(&b.concat()));
+    sides.is_some_and(|((low_a, high_a), (low_b, high_b))| (low_a - high_b).max(low_b - high_a) > widest)
 }
 
 /// The word of a difference that is certain enough.
@@ -223,7 +235,7 @@ mod tests {
     use crate::sample::Random;
 
     fn pair(a: &[f64], b: &[f64], direction: Option<Direction>) -> Pair {
-        let sample = |values: &[f64]| Some(Sample { values: values.to_vec(), unit: "GB/s".to_owned() });
+        let sample = |values: &[f64]| Some(Sample { series: vec![values.to_vec()], unit: "GB/s".to_owned() });
         Pair { a: sample(a), b: sample(b), direction }
     }
 
@@ -237,7 +249,7 @@ mod tests {
     #[test]
     fn each_metric_has_a_word() {
         let slightly = HIGH.map(|value| value * 1.019);
-        let other_unit = Some(Sample { unit: "MB/s".to_owned(), values: LOW.to_vec() });
+        let other_unit = Some(Sample { unit: "MB/s".to_owned(), series: vec![LOW.to_vec()] });
         let rows = [
             (pair(&HIGH, &LOW, Some(Direction::Higher)), Compared::Worse),
             (pair(&HIGH, &LOW, Some(Direction::Lower)), Compared::Better),

@@ -10,12 +10,26 @@ use crate::stats::{
 };
 use std::collections::BTreeMap;
 
-/// The autocorrelation of samples in the order of their nights: the one with which first-order autoregressive series of these lengths
-/// have, on average, the rank autocorrelation of these. One short series says little, many say enough.
-pub(super) fn autocorrelation(samples: impl Iterator<Item = Vec<f64>>) -> f64 {
+/// The autocorrelation of series in the order of time. A step between the halves of a series is none: a step leaves little within the
+/// halves, autocorrelation more than half of what the whole series show.
+pub(super) fn autocorrelation(series: &[Vec<f64>]) -> f64 {
+    let halves = series.iter().flat_map(|values| match values.len() / 2 {
+        half if half >= LEAST_HALF => vec![values[..half].to_vec(), values[half..].to_vec()],
+        _ => vec![values.clone()],
+    });
+    let (whole, within) = (resemblance(series), resemblance(&halves.collect::<Vec<_>>()));
+    if within < whole / 2.0 { within } else { whole }
+}
+
+/// Halves of fewer values say too little: wrong claims become more frequent.
+const LEAST_HALF: usize = 7;
+
+/// The autocorrelation with which first-order autoregressive series of these lengths have, on average, the rank autocorrelation of
+/// these. One short series says little, many say enough.
+fn resemblance(series: &[Vec<f64>]) -> f64 {
     let mut by_length: BTreeMap<usize, (f64, f64)> = BTreeMap::new();
-    for sample in samples {
-        let last = &sample[sample.len().saturating_sub(NEIGHBOURS)..];
+    for values in series {
+        let last = &values[values.len().saturating_sub(NEIGHBOURS)..];
         if let Some(phi) = rank_autocorrelation(last) {
             let (count, sum) = by_length.entry(last.len()).or_default();
             (*count, *sum) = (*count + 1.0, *sum + phi);
@@ -54,12 +68,12 @@ mod tests {
     use super::*;
     use crate::{
         compare::{CompareSettings, Compared, Pair, Sample, compare},
-        sample::{Spread, World, WorldSpec},
+        sample::{Random, Spread, World, WorldSpec},
     };
 
     /// 100 metrics over 28 nights that resemble their neighbours, the first fortnight against the second.
     fn fortnights(spec: WorldSpec) -> Vec<Pair> {
-        let sample = |values: &[f64]| Some(Sample { values: values.to_vec(), unit: String::new() });
+        let sample = |values: &[f64]| Some(Sample { series: vec![values.to_vec()], unit: String::new() });
         let world = World::new(&WorldSpec { metrics: 100, nights: 28, at: 14, ..spec });
         world.values.iter().map(|values| Pair { a: sample(&values[..14]), b: sample(&values[14..]), direction: None }).collect()
     }
@@ -85,11 +99,43 @@ mod tests {
     fn the_autocorrelation_of_short_samples_is_found() {
         for (nights, phi) in [(14, 0.0), (14, 0.5), (40, 0.5)] {
             let world = World::new(&WorldSpec { metrics: 2000, nights, phi, dips: 0.0, ..WorldSpec::default() });
-            let found = autocorrelation(world.values.into_iter());
+            let found = autocorrelation(&world.values);
             assert!((found - phi).abs() < 0.1, "{nights} nights: {found} for {phi}");
         }
-        assert_eq!(autocorrelation([vec![1.0; 9], vec![1.0, 2.0], vec![]].into_iter()), 0.0);
-        assert!(autocorrelation([(0..40).map(f64::from).collect()].into_iter()) > 0.9);
+        assert_eq!(autocorrelation(&[vec![1.0; 9], vec![1.0, 2.0], vec![]]), 0.0);
+        assert!(autocorrelation(&[(0..40).map(f64::from).collect()]) > 0.9);
+    }
+
+    #[test]
+    fn a_loss_of_half_is_claimed_whatever_few_values_say_of_their_order() {
+        let rows: [(&[&[f64]], &[f64]); 3] = [
+            (&[&[1000.0; 4], &[2000.0; 4]], &[500.0; 4]),
+            (&[&[1000.0; 8]], &[500.0; 4]),
+            (&[&[950.0, 950.0, 950.0, 1000.0, 1000.0, 1000.0, 1000.0]], &[500.0; 7]),
+        ];
+        let mut random = Random::new(1);
+        let mut noisy = |levels: &[f64]| levels.iter().map(|level| level * (1.0 + 0.005 * random.normal())).collect::<Vec<_>>();
+        for (old, new) in rows {
+            for _ in 0..200 {
+                let mut sample = |series: &[&[f64]]| {
+                    Some(Sample { series: series.iter().map(|levels| noisy(levels)).collect(), unit: String::new() })
+                };
+                let pair = Pair { a: sample(old), b: sample(&[new]), direction: None };
+                assert_eq!(claims(std::slice::from_ref(&pair)), 1, "{pair:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn series_are_measured_each_by_itself_and_a_step_between_halves_does_not_count() {
+        let mut world = World::new(&WorldSpec { metrics: 100, nights: 14, dips: 0.0, ..WorldSpec::default() });
+        for values in &mut world.values {
+            values[..7].iter_mut().for_each(|value| *value *= 2.0);
+        }
+        assert!(autocorrelation(&world.values) < 0.1, "{}", autocorrelation(&world.values));
+        let alternating = vec![vec![1.0, 2.0, 1.0, 2.0], vec![5.0, 6.0, 5.0, 6.0]];
+        assert_eq!(autocorrelation(&alternating), 0.0);
+        assert!(autocorrelation(&[alternating.concat()]) > 0.5);
     }
 
     #[test]

@@ -56,8 +56,8 @@ async fn figures(cli: &Cli, asked: &Asked, side: &Selection) -> anyhow::Result<F
 
 /// The pairs, each with its verdict.
 fn judged(pairs: Vec<Pair>, sample: SampleUnit) -> Compared {
-    let of_side = |values: &[f64], unit: &str| {
-        (!values.is_empty()).then(|| judge::Sample { values: values.to_vec(), unit: unit.to_owned() })
+    let of_side = |series: &[Vec<f64>], unit: &str| {
+        (!series.is_empty()).then(|| judge::Sample { series: series.to_vec(), unit: unit.to_owned() })
     };
     let asked: Vec<judge::Pair> = pairs
         .iter()
