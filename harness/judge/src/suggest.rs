@@ -27,7 +27,7 @@ const EXPECTED: [(usize, [f64; 2]); 4] =
 /// What is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SuggestSettings {
-    /// The percentiles that become the bounds, 1 to 99, in place of standard deviations.
+    /// The percentiles that become the bounds in place of standard deviations: the lower one 1 to 49, the upper one 51 to 99.
     pub lower: Option<u8>,
     pub upper: Option<u8>,
     /// At least so many runs, whatever else is needed.
@@ -48,24 +48,30 @@ pub fn suggest(
 ) -> Result<SuggestedReference, NoReference> {
     let lower = (direction != Some(Direction::Lower)).then_some((-1.0, settings.lower));
     let upper = (direction != Some(Direction::Higher)).then_some((1.0, settings.upper));
-    let sides = || [lower, upper].into_iter().flatten();
-    let of_percentiles = sides().filter_map(beyond).map(|percent| 100_usize.div_ceil(percent.clamp(1, 50).into()));
+    let of_percentiles =
+        [lower, upper].into_iter().flatten().filter_map(beyond).map(|percent| 100_usize.div_ceil(percent.clamp(1, 50).into()));
     let needed = of_percentiles.fold(settings.min_runs.max(FEWEST), usize::max);
     let value = median(values).filter(|_| values.len() >= needed).ok_or(NoReference::TooFewRuns { needed })?;
     let scale = if value == 0.0 { 1.0 } else { value.abs() };
     let deviations: Vec<f64> = values.iter().map(|one| (one - value) / scale).collect();
     let spread = (deviations.iter().map(|one| one * one).sum::<f64>() / as_float(values.len() - 1)).sqrt();
+    let [used_lower, used_upper] = [lower, upper].map(|side| side.map(|side| used(side, &deviations)));
     let bound = |side| bound(side, value, &deviations, spread);
-    let (low, high) = (lower.map(bound).transpose()?, upper.map(bound).transpose()?);
+    let (low, high) = (used_lower.map(bound).transpose()?, used_upper.map(bound).transpose()?);
     let is_outside = |one: &&f64| low.is_some_and(|low| **one < low) || high.is_some_and(|high| high < **one);
     Ok(SuggestedReference {
         value,
         lower: low,
         upper: high,
+        replaced: [lower != used_lower, upper != used_upper],
         spread,
         furthest: deviations.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or_default(),
         failed: deviations.iter().filter(is_outside).count(),
-        expected: sides().map(|side| expected(side, values.len())).fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]),
+        expected: [used_lower, used_upper]
+            .into_iter()
+            .flatten()
+            .map(|side| expected(side, values.len()))
+            .fold([0.0; 2], |[a, b], [c, d]| [a + c, b + d]),
     })
 }
 
@@ -74,12 +80,20 @@ fn beyond((side, percent): Side) -> Option<u8> {
     percent.map(|percent| if side < 0.0 { percent } else { 100_u8.saturating_sub(percent) })
 }
 
+/// A side without a percentile that is the value itself: that is no bound.
+fn used((side, percent): Side, deviations: &[f64]) -> Side {
+    (side, percent.filter(|percent| of_percent(*percent, deviations) * side > 0.0))
+}
+
+fn of_percent(percent: u8, deviations: &[f64]) -> f64 {
+    percentile(deviations, f64::from(percent) / 100.0).unwrap_or_default()
+}
+
 /// A bound as a check writes it: a share of the value, or absolute around zero; never the value itself.
 fn bound((side, percent): Side, value: f64, deviations: &[f64], spread: f64) -> Result<f64, NoReference> {
     let nearest = if value == 0.0 { 0.0 } else { NEAREST };
-    let of_percent = percent.and_then(|percent| percentile(deviations, f64::from(percent) / 100.0));
-    let width = of_percent.map(|bound| bound * side).filter(|width| *width > 0.0);
-    match rounded_up(width.unwrap_or_else(|| nearest.max(DEVIATIONS * spread))) {
+    let width = percent.map_or(nearest.max(DEVIATIONS * spread), |percent| of_percent(percent, deviations) * side);
+    match rounded_up(width) {
         0.0 => Err(NoReference::OnlyZeros),
         // On the side of zero a bound of the whole value lets everything pass.
         width if !width.is_finite() || (side * value < 0.0 && width >= 1.0) => Err(NoReference::TooNoisy),
@@ -208,6 +222,16 @@ mod tests {
         let of = suggest(&[vec![100.0; 99], vec![60.0]].concat(), None, DEFAULT).unwrap();
         assert_eq!((of.failed, of.lower, of.expected), (1, Some(-0.222), [0.0002, 0.006]));
         assert!((of.furthest + 0.4).abs() < 1e-9 && (of.spread - 0.0402).abs() < 1e-4, "{of:?}");
+    }
+
+    #[test]
+    fn a_percentile_that_is_the_median_is_replaced_and_new_runs_fail_as_of_standard_deviations() {
+        let of = suggest(&[vec![100.0; 37], vec![90.0, 91.0, 92.0]].concat(), None, PERCENTILES).unwrap();
+        let of_lower = expected((-1.0, Some(5)), 40);
+        assert_eq!((of.replaced, of.expected), ([false, true], [of_lower[0] + 0.0001, of_lower[1] + 0.006]), "{of:?}");
+        let default = suggest(&[100.0; 40], None, DEFAULT).unwrap();
+        let coarse = suggest(&[100.0; 40], None, PERCENTILES).unwrap();
+        assert_eq!(coarse, SuggestedReference { replaced: [true; 2], ..default });
     }
 
     #[test]

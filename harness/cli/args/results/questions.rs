@@ -147,10 +147,10 @@ pub struct SuggestArgs {
     #[arg(long, value_name = "VAR")]
     pub var: Vec<String>,
     /// The percentile that becomes the lower bound [default: a bound 5.5 standard deviations from the median, at least 2 %]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=49))]
     pub lower: Option<u8>,
     /// The percentile that becomes the upper bound [default: as for --lower]
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=99))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(51..=99))]
     pub upper: Option<u8>,
     /// At least so many runs; 5 in any case, and 20 for a percentile of 5
     #[arg(long, value_name = "COUNT", default_value_t = 5)]

@@ -151,6 +151,8 @@ pub struct SuggestedReference {
     pub value: f64,
     pub lower: Option<f64>,
     pub upper: Option<f64>,
+    /// The lower, the upper bound: the percentile that was asked for is the value itself, so that standard deviations are the bound.
+    pub replaced: [bool; 2],
     /// The standard deviation around the value, and the run that is furthest from it: like the bounds.
     pub spread: f64,
     pub furthest: f64,

@@ -120,10 +120,12 @@ fn row(suggestion: &Suggestion, reference: &SuggestedReference) -> String {
         0.0 => format_digits(share, 2),
         _ => format!("{} %", format_digits(share * 100.0, 2)),
     };
+    let replaced = ["lower", "upper"].iter().zip(reference.replaced).filter(|(_, replaced)| *replaced);
+    let replaced = replaced.map(|(side, _)| format!(", {side} bound of standard deviations: the percentile is the median"));
     let left_out = suggestion.left_out.iter().map(|why| format!("      # {}\n", one_line(why)));
     left_out.collect::<String>()
         + &format!(
-            "      {}: [{}, {}, {}{unit}]     # {} of {}, spread {}, the furthest at {}, {} would have failed\n",
+            "      {}: [{}, {}, {}{unit}]     # {} of {}, spread {}, the furthest at {}, {} would have failed{}\n",
             scalar(&suggestion.metric.label()),
             number(reference.value),
             bound(reference.lower),
@@ -133,6 +135,7 @@ fn row(suggestion: &Suggestion, reference: &SuggestedReference) -> String {
             share(reference.spread),
             share(reference.furthest),
             reference.failed,
+            replaced.collect::<String>(),
         )
 }
 

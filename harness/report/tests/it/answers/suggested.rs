@@ -18,7 +18,10 @@ fn suggestion(check: &str, size: &str, variable: &str, reference: Result<Suggest
 
 fn suggestions() -> Vec<Suggestion> {
     let (spread, furthest, failed, expected) = (0.0081, -0.019, 1, [0.0001, 0.006]);
-    let reference = |value, lower, upper| Ok(SuggestedReference { value, lower, upper, spread, furthest, failed, expected });
+    let reference = |value, lower, upper| {
+        let replaced = [lower == Some(-0.02), false];
+        Ok(SuggestedReference { value, lower, upper, replaced, spread, furthest, failed, expected })
+    };
     vec![
         suggestion("triad", "2G", "bandwidth", reference(1912.5, Some(-0.0213), None)),
         suggestion("triad", "2G", "copy", reference(1700.0, Some(-0.02), None)),

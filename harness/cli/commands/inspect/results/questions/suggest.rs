@@ -33,9 +33,6 @@ use std::{
 };
 
 pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    if let (Some(lower), Some(upper)) = (args.lower, args.upper) {
-        ensure!(lower < upper, "the lower percentile ({lower}) is not below the upper one ({upper})");
-    }
     let write = args.write.as_deref().filter(|path| !is_dash(path));
     if let Some(path) = write {
         may_write(path)?;
