@@ -31,7 +31,7 @@ pub use report::{Level, Refusal};
 
 use check::{Document, Purpose};
 use interp::{Interp, shortened};
-use loaded::Misfit;
+use loaded::{Misfit, Step};
 use muster_check::files::load;
 use muster_core::job::descriptor::Schedulers;
 use std::{collections::BTreeMap, path::Path};
@@ -202,14 +202,17 @@ fn check_output(
         if misfits.is_empty() {
             break text;
         }
-        for misfit in misfits {
-            let document = &mut own[misfit.document];
-            let (file, line) = document.place_of(&misfit.unit);
-            let refusal = refused(&world.files[file], line, misfit.why, misfit.instead);
-            document.comments.push(check::comment(&refusal));
-            refusals.push(refusal);
-            if !loaded::take_out(&mut document.entries, &misfit.unit) {
-                own.remove(misfit.document);
+        for misfits in misfits.chunk_by(|one, other| one.document == other.document) {
+            let document = &mut own[misfits[0].document];
+            for misfit in misfits {
+                let (file, line) = document.place_of(&misfit.unit);
+                let refusal = refused(&world.files[file], line, misfit.why.clone(), misfit.instead.clone());
+                document.comments.push(check::comment(&refusal));
+                refusals.push(refusal);
+            }
+            let units: Vec<&[Step]> = misfits.iter().map(|misfit| &*misfit.unit).collect();
+            if !loaded::take_out(&mut document.entries, &units) {
+                own.remove(misfits[0].document);
             }
         }
     };

@@ -101,7 +101,13 @@ fn misfits(text: &str, mistakes: Vec<Diagnostic>) -> Vec<Misfit> {
         let path = path(&documents[document], span);
         let unit = unit(&path);
         let keys: Vec<&str> = unit.iter().filter_map(Step::key).collect();
-        let what = if keys.is_empty() { "all of it".to_owned() } else { format!("`{}`", keys.join(".")) };
+        let what = match keys[..] {
+            [] => "all of it".to_owned(),
+            ["when"] => "what this branch sets".to_owned(),
+            ["when", key] => format!("`{}`", key.trim_end_matches('+')),
+            ["reference", .., name] => format!("each `reference` of `{name}`"),
+            _ => format!("`{}`", keys.join(".")),
+        };
         let why = format!("{}, so {what} is left out", mistake.message);
         Some(Misfit { document, unit, path, why, instead: mistake.hint })
     };
@@ -144,18 +150,74 @@ fn unit(path: &[Step]) -> Vec<Step> {
     unit
 }
 
-/// Takes a unit out of keys. Whether any are left.
-pub(crate) fn take_out(entries: &mut Vec<(String, Value)>, unit: &[Step]) -> bool {
+/// Takes units out of keys, the last first, and all other values of what they set: none may take the place of the one that is lost.
+/// Whether any are left.
+pub(crate) fn take_out(entries: &mut Vec<(String, Value)>, units: &[&[Step]]) -> bool {
+    let before = entries.clone();
     let all = std::mem::take(entries).into_iter().map(|(key, value)| (Value::Str(key), value)).collect();
     let mut all = Value::Dict(all);
-    let is_left = cut(&mut all, unit);
+    let mut lost = settings(&mut all);
+    // A part of what is taken out whole is gone with it.
+    let is_part = |unit: &[Step]| units.iter().any(|other| other.len() < unit.len() && unit.starts_with(other));
+    let is_left = units.iter().filter(|unit| !is_part(unit)).fold(true, |is_left, unit| cut(&mut all, unit) && is_left);
+    for kept in settings(&mut all) {
+        if let Some(at) = lost.iter().position(|known| *known == kept) {
+            lost.swap_remove(at);
+        }
+    }
+    retain("", &mut all, &mut |key, name, value| {
+        let is_lost = lost.iter().any(|(of, known)| of == key && known == name);
+        if is_lost && key == "sanity" {
+            *value = failing();
+        }
+        !is_lost || key == "sanity"
+    });
     if let Value::Dict(kept) = all {
         entries.extend(kept.into_iter().map(|(key, value)| (key.shown().unwrap_or_default(), value)));
     }
-    is_left
+    // Else the same mistake would come back without end.
+    is_left && *entries != before
 }
 
-/// What is not found leaves nothing, so that every unit makes a file smaller.
+/// All that a check sets, in its branches too, once for each place: the key, and the name of an entry.
+fn settings(all: &mut Value) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    retain("", all, &mut |key, name, _| {
+        settings.push((key.to_owned(), name.to_owned()));
+        true
+    });
+    settings
+}
+
+/// Keeps what is wanted of a mapping below a key, and of an entry of `when` as of a check. Whether anything is left.
+fn retain(key: &str, value: &mut Value, is_kept: &mut dyn FnMut(&str, &str, &mut Value) -> bool) -> bool {
+    match value {
+        Value::List(items) => {
+            items.retain_mut(|item| retain(key, item, is_kept));
+            !items.is_empty()
+        }
+        Value::Dict(entries) => {
+            entries.retain_mut(|(name, value)| {
+                let name = name.shown().unwrap_or_default();
+                let is_selector = SELECTORS.contains(&&*name);
+                match (key, name.trim_end_matches('+'), &*value) {
+                    // One case to be skipped says nothing of others.
+                    ("", "skip", _) => true,
+                    ("" | "reference", ..) if is_selector => true,
+                    ("", "when", _) => retain("", value, is_kept),
+                    ("", "reference", _) | ("reference", _, Value::Dict(_)) => retain("reference", value, is_kept),
+                    ("", name, Value::Dict(_)) => retain(name, value, is_kept),
+                    ("", name, _) => is_kept(name, "", value),
+                    _ => is_kept(key, &name, value),
+                }
+            });
+            entries.iter().any(|(key, _)| key.as_str().is_none_or(|key| !SELECTORS.contains(&key)))
+        }
+        _ => true,
+    }
+}
+
+/// Takes one unit out. What is not found leaves nothing.
 fn cut(value: &mut Value, unit: &[Step]) -> bool {
     match (unit.split_first(), value) {
         (Some((Step::Key(key), rest)), Value::Dict(entries)) => {

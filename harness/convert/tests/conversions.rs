@@ -106,9 +106,11 @@ fn a_conversion_of_what_is_captured_stays() {
 const LEFT_OUT: &str = r"
 readonly_files = [''] => executable: a => readonly_files => 8 `` is not a path within the folder, so `readonly_files` is left out
 valid_systems = [''] => executable: a => valid_systems => 8 an empty selector matches nothing; `*` matches everything, so
-time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `when.time_limit` is
+time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `time_limit` is
 reference = {'s': {'f': (None, None, None, 's')}}|F|    return one(float) => s: { f: [0, null, null, s] } => refused =>
-reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's')}}|F|    return one(float) => '*': { f: [1, -0.1, null, s] } => s: { => 8 expected a number, found nothing, so `reference.s.f` is left out
+reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 8 expected a number, found nothing, so each `reference` of `f` is left out
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.reference = {'s:p': {'f': (9, 0.1, None, 's')}}|    else:|        self.reference = {'s:p': {'f': (2, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 12 the lower threshold is 0.1
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.num_tasks = 0|        self.tags = {'a'}|    else:|        self.num_tasks = 64 => tags+: [a] => num_tasks => 15 expected a whole number from 1, found 0, so `num_tasks` is
 reference = {'*': {'f': (1, None, None, 's')}}|F|    return all(float) => executable: a => reference => 8 the figure `f` is not carried over, and so is its reference|10 `f`: a list is no figure
 S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsingle('(a)')) == 4 => msg => 10 the message shows what is in the output
 S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle('(a)')) < 4 => msg => 10 the message shows what is in the output

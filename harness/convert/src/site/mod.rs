@@ -196,7 +196,7 @@ impl Reader<'_> {
             for misfit in misfits {
                 let path = self.origin(config, system, &site, &misfit.path);
                 self.tell(&path, Level::Refused, misfit.why, &misfit.instead.unwrap_or_default());
-                if !loaded::take_out(&mut site.entries, &misfit.unit) {
+                if !loaded::take_out(&mut site.entries, &[&misfit.unit]) {
                     return None;
                 }
             }
