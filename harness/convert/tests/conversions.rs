@@ -5,7 +5,10 @@ use muster_core::{
     job::descriptor::{Descriptor, Schedulers, SharedKey},
     launcher::Launchers,
 };
-use muster_text::decode::{Documents, Key, Mapping};
+use muster_text::{
+    decode::{Documents, Key, Mapping},
+    expr::{Arithmetic, Expr, Scope, Text},
+};
 use proptest::prelude::*;
 use std::{fs, path::PathBuf};
 
@@ -70,8 +73,8 @@ fn converted(lines: &str) -> (String, Vec<String>) {
             .to_owned();
     let head = ["valid_systems = ['*']", "valid_prog_environs = ['*']", "executable = 'a'"];
     for line in head.into_iter().chain(lines.split('|')) {
-        let line = line.replace("one(", "sn.extractsingle('(a)', self.stdout, 1, ");
-        text.extend(["    ", &line.replace("all(", "sn.extractall('(a)', self.stdout, 1, "), "\n"]);
+        let line = line.replace("one(", r"sn.extractsingle('(\d+)', self.stdout, 1, ");
+        text.extend(["    ", &line.replace("all(", r"sn.extractall('(\d+)', self.stdout, 1, "), "\n"]);
     }
     let conversion = convert(&[Source { path: "t.py".into(), text, ..Source::default() }], &Beside(PathBuf::new()));
     let told = conversion.refusals.iter().filter(|refusal| refusal.level.is_missing());
@@ -81,16 +84,18 @@ fn converted(lines: &str) -> (String, Vec<String>) {
 
 /// The arguments of `assert_eq`, and what is written or told.
 const CONVERSIONS: &str = r"
-one(float), one(conv=int)         => double(extractsingle('(a)')) == int(extractsingle('(a)'))
-one(lambda x: int(x) + 1), 2      => int(extractsingle('(a)')) + 1 == 2
-one(str), '1'                     => string(extractsingle('(a)')) == '1'
-int(one(float)), 1                => int(double(extractsingle('(a)'))) == 1
-sn.sorted(all(int)), [1, 2]       => sorted(extractall('(a)').map(x, int(x))) == [1, 2]
-all(float)[0], all(None)[0]       => extractall('(a)').map(x, double(x))[0] == extractall('(a)')[0]
-sn.map(float, all(None)), [1]     => extractall('(a)').map(x, double(x)) == [1]
-all(lambda x: float(x)), [1]      => extractall('(a)').map(x, double(x)) == [1]
-int(sn.avg(all(int))), 2          => int(avg(extractall('(a)').map(x, int(x)))) == 2
+one(float), one(conv=int)         => double(extractsingle(r'(\d+)')) == int(extractsingle(r'(\d+)'))
+one(lambda x: int(x) + 1), 2      => int(extractsingle(r'(\d+)')) + 1 == 2
+one(str), '1'                     => string(extractsingle(r'(\d+)')) == '1'
+int(one(float)), 1                => int(double(extractsingle(r'(\d+)'))) == 1
+sn.sorted(all(int)), [1, 2]       => sorted(extractall(r'(\d+)').map(x, int(x))) == [1, 2]
+all(float)[0], all(None)[0]       => extractall(r'(\d+)').map(x, double(x))[0] == extractall(r'(\d+)')[0]
+sn.map(float, all(None)), [1]     => extractall(r'(\d+)').map(x, double(x)) == [1]
+all(lambda x: float(x)), [1]      => extractall(r'(\d+)').map(x, double(x)) == [1]
+int(sn.avg(all(int))), 2          => int(avg(extractall(r'(\d+)').map(x, int(x)))) == 2
 sn.count(all(int)), 2             => count: 2
+sn.extractsingle(r'(n) (-?[0-9]+)', self.stdout, 2, int), 3 => int(extractsingle('(n) (-?[0-9]+)', 2).matches(
+all(lambda x: int(x)), [1]        => extractall(r'(\d+)').map(x, int(x.matches(r'^\s*[+-]?\d+\s*$') ? x : 'no integer')) == [1]
 one(lambda x: int(x, 16)), 2      => 10 `int` of the output with another base has no counterpart
 ";
 
@@ -99,6 +104,24 @@ fn a_conversion_of_what_is_captured_stays() {
     for (arguments, expected) in CONVERSIONS.lines().filter_map(|row| row.split_once("=> ")) {
         let (yaml, told) = converted(&format!("@sanity_function|def ok(self):|    return sn.assert_eq({arguments})"));
         assert!(yaml.contains(expected) || told == [expected], "{expected}\n{yaml}{told:#?}");
+    }
+}
+
+#[test]
+fn an_integer_of_what_is_captured_is_no_decimal() {
+    let (yaml, _) = converted(
+        r"@sanity_function|def ok(self):|    return sn.assert_ge(sn.extractsingle(r'n=(\S+)', self.stdout, 1, int), 3)",
+    );
+    let assertion = yaml.split("assert: |-").nth(1).expect("an assertion").trim();
+    let expression = Expr::compile(assertion, Arithmetic::Doubles).expect(assertion);
+    let judged = |log: &'static str| {
+        let mut scope = Scope::new();
+        scope.set_text(Text::new(std::sync::Arc::new(log.as_bytes()), [("stdout".to_owned(), 0..log.len())]));
+        expression.eval(&scope).map(|value| value.to_string()).map_err(|error| error.message)
+    };
+    assert_eq!((judged("n=3"), judged("n=-3")), (Ok("true".to_owned()), Ok("false".to_owned())), "{assertion}");
+    for wrong in ["n=3.7", "n=4e0", "n=x"] {
+        assert_eq!(judged(wrong), Err("`int` cannot read this: invalid digit found in string".to_owned()), "{wrong}");
     }
 }
 
@@ -112,8 +135,8 @@ reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's'
 n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.reference = {'s:p': {'f': (9, 0.1, None, 's')}}|    else:|        self.reference = {'s:p': {'f': (2, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 12 the lower threshold is 0.1
 n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.num_tasks = 0|        self.tags = {'a'}|    else:|        self.num_tasks = 64 => tags+: [a] => num_tasks => 15 expected a whole number from 1, found 0, so `num_tasks` is
 reference = {'*': {'f': (1, None, None, 's')}}|F|    return all(float) => executable: a => reference => 8 the figure `f` is not carried over, and so is its reference|10 `f`: a list is no figure
-S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsingle('(a)')) == 4 => msg => 10 the message shows what is in the output
-S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle('(a)')) < 4 => msg => 10 the message shows what is in the output
+S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsingle(r'(\d+)')) == 4 => msg => 10 the message shows what is in the output
+S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle(r'(\d+)')) < 4 => msg => 10 the message shows what is in the output
 S|    return sn.assert_found('a', self.stdout, one(int)) => - found: a => msg => 10 the message shows what is in the output
 S|    return sn.assert_true(one(int), 'no {n}') => msg: no {n} => refused =>
 ";

@@ -74,6 +74,20 @@ impl Extract {
         (!is_default).then(|| (*self.tag).clone())
     }
 
+    /// Whether each group of the pattern takes a whole number, as far as its text shows.
+    pub(crate) fn is_whole(&self) -> bool {
+        let groups =
+            |text: &str| text.split('(').skip(1).filter_map(|group| group.split(')').next()).map(str::to_owned).collect();
+        let groups: Vec<String> = self.pattern.as_str().map(groups).unwrap_or_default();
+        let is_whole = |group: &String| {
+            let named = group.strip_prefix("?P<").and_then(|group| group.split_once('>'));
+            let group = named.map_or(&**group, |(_, group)| group);
+            let signs = ["[+-]?", "[-+]?", "-?", r"\+?"].into_iter().find_map(|sign| group.strip_prefix(sign));
+            matches!(signs.unwrap_or(group), r"\d+" | "[0-9]+")
+        };
+        *self.tag != Value::Int(0) && !groups.is_empty() && groups.iter().all(is_whole)
+    }
+
     fn args(&self) -> Vec<Cel> {
         let pattern = Cel::of(&self.pattern).unwrap_or_else(|| Cel::literal(""));
         std::iter::once(pattern).chain(self.tag().as_ref().and_then(Cel::of)).collect()

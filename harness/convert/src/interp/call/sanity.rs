@@ -349,7 +349,14 @@ fn has_field(piece: &Piece) -> bool {
 
 /// `float(x)`, `int(x)`, `str(x)`; of a list, each of its items.
 fn conversion(name: &str, judge: &Judge) -> Judge {
+    let is_text = matches!(judge.cel.kind, Kind::Any | Kind::Text | Kind::List);
+    let may_be_decimal = is_text && !matches!(&judge.form, Form::Single(extract, _) | Form::All(extract) if extract.is_whole());
     let of = |cel: &Cel| match name {
+        // Python's `int` takes no decimal, Muster's cuts it off.
+        "int" if may_be_decimal => {
+            let is_whole = cel.method("matches", &[Cel::literal(r"^\s*[+-]?\d+\s*$")], Kind::Bool);
+            Cel::call("int", &[Cel::ternary(&is_whole, cel, &Cel::literal("no integer"))], Kind::Int)
+        }
         "int" => Cel::call("int", std::slice::from_ref(cel), Kind::Int),
         "float" => Cel::call("double", std::slice::from_ref(cel), Kind::Float),
         _ => cel.as_text(),
