@@ -139,6 +139,8 @@ S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsi
 S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle(r'(\d+)')) < 4 => msg => 10 the message shows what is in the output
 S|    return sn.assert_found('a', self.stdout, one(int)) => - found: a => msg => 10 the message shows what is in the output
 S|    return sn.assert_true(one(int), 'no {n}') => msg: no {n} => refused =>
+S|    return sn.assert_found('a', self.stdout, msg='{{}} braces') => msg: '{{}} braces' => refused =>
+S|    return sn.assert_found('a', self.stdout, msg='{{{0}}}') => found: a => msg => 10 the message shows what is in the output
 ";
 
 #[test]

@@ -344,7 +344,8 @@ fn with_msg(value: Value, msg: Option<Value>) -> Value {
 /// Whether ReFrame fills a value of the assertion in: `{}`, `{0}`, `{1:.2f}`.
 fn has_field(piece: &Piece) -> bool {
     let begins_one = |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with(['}', ':', '!']);
-    matches!(piece, Piece::Text(text) if text.split('{').skip(1).any(begins_one))
+    // Braces that are doubled stand for themselves.
+    matches!(piece, Piece::Text(text) if text.replace("{{", "").split('{').skip(1).any(begins_one))
 }
 
 /// `float(x)`, `int(x)`, `str(x)`; of a list, each of its items.
