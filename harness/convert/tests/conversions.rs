@@ -66,6 +66,27 @@ fn a_parameter_with_the_name_of_a_key_sets_it_or_stays_a_label() {
     assert!(refusals.contains(&"9 no parameter may be called `when`, which is a key of a check".to_owned()), "{refusals:#?}");
 }
 
+#[test]
+fn an_absolute_path_stays_where_the_file_goes_elsewhere() {
+    let rows = [
+        ("sourcesdir = 'a'", "sourcesdir: ../in/a"),
+        ("sourcesdir = '/a'", "sourcesdir: /a"),
+        ("sourcesdir = f'/data/{self.n}'", "sourcesdir: /data/${{ n }}"),
+        ("sourcesdir = f'data/{self.n}'", "sourcesdir: ../in/data/${{ n }}"),
+        ("k8s_config = f'/{self.n}.yaml'", "k8s_config: /${{ n }}.yaml"),
+        ("sourcesdir = self.n", "sourcesdir: \"${{ n.startsWith('/') ? '' : '../in/' }}${{ n }}\""),
+    ];
+    for (line, expected) in rows {
+        let text = format!(
+            "import reframe as rfm\n@rfm.simple_test\nclass t(rfm.RunOnlyRegressionTest):\n    valid_systems = ['*']\n    \
+             n = parameter(['a', '/b'])\n    @run_after('init')\n    def h(self):\n        self.{line}\n"
+        );
+        let source = Source { path: "in/t.py".into(), text, folder: "out".into(), way: "../in".into(), ..Source::default() };
+        let yaml = &convert(&[source], &Beside(PathBuf::new())).outputs[0].text;
+        assert!(yaml.lines().any(|line| line == expected), "{expected}\n{yaml}");
+    }
+}
+
 /// A test with these lines from line 8 on: its YAML without comments, and the lines and reasons of what is missing.
 fn converted(lines: &str) -> (String, Vec<String>) {
     let mut text =

@@ -1,6 +1,7 @@
 //! What a test needs around it: files, builds, fixtures; and what has no place in a check.
 
-use super::{DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, SHAPE, Value, build, executable, plain};
+use super::{Cel, DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, SHAPE, Value, build, executable, plain};
+use crate::value::cel::Kind;
 
 impl Making {
     /// What has no place in a check, line by line.
@@ -112,10 +113,20 @@ impl Making {
         let settings = self.settings.iter_mut().map(|setting| (&setting.key, &mut setting.value));
         for (key, path) in self.entries.iter_mut().map(|(key, value)| (&*key, value)).chain(settings) {
             let is_path = matches!(path, Value::Str(_) | Value::Text(_) | Value::Cel(_));
-            let is_absolute = path.as_str().is_some_and(|path| path.starts_with('/'));
-            if !way.is_empty() && is_path && !is_absolute && matches!(&**key, "sourcesdir" | "k8s_config") {
-                let head = vec![Piece::Text(format!("{way}/"))];
-                *path = Value::joined([head, path.pieces().unwrap_or_default()].concat());
+            if way.is_empty() || !is_path || !matches!(&**key, "sourcesdir" | "k8s_config") {
+                continue;
+            }
+            let pieces = path.pieces().unwrap_or_default();
+            let head = Piece::Text(format!("{way}/"));
+            match pieces.first() {
+                Some(Piece::Text(first)) if first.starts_with('/') => {}
+                // Whether it is absolute is known only when its first part is.
+                Some(Piece::Cel(first)) => {
+                    let is_absolute = first.as_text().method("startsWith", &[Cel::literal("/")], Kind::Bool);
+                    let head = Cel::ternary(&is_absolute, &Cel::literal(""), &Cel::literal(&format!("{way}/")));
+                    *path = Value::joined([vec![Piece::Cel(head)], pieces].concat());
+                }
+                _ => *path = Value::joined([vec![head], pieces].concat()),
             }
         }
     }
