@@ -16,26 +16,28 @@ const TAKEN_BACK: [&str; 4] = ["variables", "env_vars", "perf_variables", "refer
 /// Keys that are a check's own.
 const OWN: [&str; 3] = ["name", "abstract", "extends"];
 
-/// The checks with their bases; a base stands before what derives from it.
-pub(crate) fn with_bases(world: &World, documents: &[Document], manifests: &dyn Manifests) -> Vec<Document> {
-    let mut bases: Vec<Document> = Vec::new();
-    let mut wanted: Vec<ClassId> = documents.iter().filter_map(|document| parent(world, &document.id)).collect();
+/// Checks and what they derive from.
+pub(crate) fn and_bases(world: &World, documents: Vec<Document>, manifests: &dyn Manifests) -> Vec<Document> {
+    let mut all = documents;
+    let mut wanted: Vec<ClassId> = all.iter().filter_map(|document| parent(world, &document.id)).collect();
     while let Some(id) = wanted.pop() {
-        if documents.iter().chain(&bases).any(|known| known.id == id) {
+        if all.iter().any(|known| known.id == id) {
             continue;
         }
         let Ok(mut reading) = read(world, &id, manifests) else { continue };
         let mut base = check::document(&mut reading, Purpose::Base);
         base.entries.insert(1, ("abstract".to_owned(), Value::Bool(true)));
         wanted.extend(parent(world, &id));
-        bases.push(base);
+        all.push(base);
     }
-    let all: Vec<Document> = bases.iter().chain(documents).cloned().collect();
-    let derived: Vec<(Document, Option<ClassId>)> = all.iter().map(|document| over_base(world, &all, document)).collect();
+    all
+}
+
+/// The `listed` checks without what their bases give them, and these; a base stands before what derives from it.
+pub(crate) fn over_bases(world: &World, all: &[Document], listed: &[ClassId]) -> Vec<Document> {
+    let derived: Vec<(Document, Option<ClassId>)> = all.iter().map(|document| over_base(world, all, document)).collect();
     // A base that nothing extends says nothing.
-    let is_used = |document: &Document| {
-        documents.iter().any(|known| known.id == document.id) || chain_uses(&derived, documents, &document.id)
-    };
+    let is_used = |document: &Document| listed.contains(&document.id) || chain_uses(&derived, listed, &document.id);
     let mut kept: Vec<Document> =
         derived.iter().map(|(document, _)| document).filter(|document| is_used(document)).cloned().collect();
     let line = |document: &Document| world.class(&document.id).map_or(0, |class| class.line);
@@ -44,9 +46,9 @@ pub(crate) fn with_bases(world: &World, documents: &[Document], manifests: &dyn 
 }
 
 /// Whether a listed check extends it, directly or not.
-fn chain_uses(derived: &[(Document, Option<ClassId>)], listed: &[Document], id: &ClassId) -> bool {
+fn chain_uses(derived: &[(Document, Option<ClassId>)], listed: &[ClassId], id: &ClassId) -> bool {
     let heirs = derived.iter().filter(|(_, base)| base.as_ref() == Some(id)).map(|(document, _)| &document.id);
-    heirs.clone().any(|heir| listed.iter().any(|document| document.id == *heir) || chain_uses(derived, listed, heir))
+    heirs.clone().any(|heir| listed.contains(heir) || chain_uses(derived, listed, heir))
 }
 
 /// The class that a check is derived from: the first of its bases that is a test.

@@ -31,7 +31,7 @@ pub use report::{Level, Refusal};
 
 use check::{Document, Purpose};
 use interp::{Interp, shortened};
-use loaded::{Misfit, Step};
+use loaded::Step;
 use muster_check::files::load;
 use muster_core::job::descriptor::Schedulers;
 use std::{collections::BTreeMap, path::Path};
@@ -117,18 +117,18 @@ pub fn convert(sources: &[Source], manifests: &dyn Manifests, schedulers: &Sched
             Err(base) => refusals.push(unknown_base(&world, &base)),
         }
     }
-    let documents = extends::with_bases(&world, &documents, manifests);
-    let own = |at: usize| documents.iter().filter(move |document| document.id.0 == at);
-    let texts = world.files.iter().enumerate().map(|(at, file)| (file.checks.clone(), checks_text(own(at))));
-    let written: BTreeMap<String, String> = texts.collect();
+    let listed: Vec<value::ClassId> = documents.iter().map(|document| document.id.clone()).collect();
+    let mut loadable = |documents| loadable(&world, documents, manifests, schedulers, &mut refusals);
+    // Before and after: what is taken out of a check must not come back from its base.
+    let whole = loadable(extends::and_bases(&world, documents, manifests));
+    let documents = loadable(extends::over_bases(&world, &whole, &listed));
     let mut outputs = Vec::new();
     for (at, file) in world.files.iter().enumerate() {
         let config = file.globals.get("site_configuration").filter(|config| matches!(config, value::Value::Dict(_)));
         let sites =
             config.map(|config| site::sites(config, schedulers, site::assigned(file), file, &mut refusals)).unwrap_or_default();
         outputs.extend(sites.iter().map(|site| site_output(&file.path, site)));
-        let loader = |text: &str| loaded::in_checks((&file.checks, text), &written, manifests, schedulers);
-        outputs.extend(check_output(&world, file, own(at).cloned().collect(), loader, &mut refusals));
+        outputs.extend(check_output(file, documents.iter().filter(|document| document.id.0 == at)));
     }
     for source in sources.iter().filter(|source| is_yaml(&source.path)) {
         outputs.extend(yaml_sites(source, schedulers, &mut refusals));
@@ -188,37 +188,48 @@ fn refused(file: &File, line: u32, why: String, instead: Option<String>) -> Refu
     Refusal { file: file.path.clone(), line, level: Level::Refused, what: shortened(file.line(line)), why, instead }
 }
 
-/// The checks of a file as far as `loader` takes them.
-fn check_output(
+/// Checks as far as the loader takes them.
+fn loadable(
     world: &World,
-    file: &File,
-    mut own: Vec<Document>,
-    loader: impl Fn(&str) -> Vec<Misfit>,
+    documents: Vec<Document>,
+    manifests: &dyn Manifests,
+    schedulers: &Schedulers,
     refusals: &mut Vec<Refusal>,
-) -> Option<Output> {
-    let text = loop {
-        let text = checks_text(&own);
-        let misfits = loader(&text);
-        if misfits.is_empty() {
-            break text;
-        }
-        for misfits in misfits.chunk_by(|one, other| one.document == other.document) {
-            let document = &mut own[misfits[0].document];
-            for misfit in misfits {
-                let (file, line) = document.place_of(&misfit.unit);
-                let refusal = refused(&world.files[file], line, misfit.why.clone(), misfit.instead.clone());
-                document.comments.push(check::comment(&refusal));
-                refusals.push(refusal);
+) -> Vec<Document> {
+    let mut by_file: Vec<Vec<Document>> = world.files.iter().map(|_| vec![]).collect();
+    documents.into_iter().for_each(|document| by_file[document.id.0].push(document));
+    let texts = world.files.iter().zip(&by_file).map(|(file, own)| (file.checks.clone(), checks_text(own)));
+    let written: BTreeMap<String, String> = texts.collect();
+    for (file, own) in world.files.iter().zip(&mut by_file) {
+        loop {
+            let misfits = loaded::in_checks((&file.checks, &checks_text(&*own)), &written, manifests, schedulers);
+            if misfits.is_empty() {
+                break;
             }
-            let units: Vec<&[Step]> = misfits.iter().map(|misfit| &*misfit.unit).collect();
-            if !loaded::take_out(&mut document.entries, &units) {
-                own.remove(misfits[0].document);
+            for misfits in misfits.chunk_by(|one, other| one.document == other.document) {
+                let document = &mut own[misfits[0].document];
+                for misfit in misfits {
+                    let (file, line) = document.place_of(&misfit.unit);
+                    let refusal = refused(&world.files[file], line, misfit.why.clone(), misfit.instead.clone());
+                    document.comments.push(check::comment(&refusal));
+                    refusals.push(refusal);
+                }
+                let units: Vec<&[Step]> = misfits.iter().map(|misfit| &*misfit.unit).collect();
+                if !loaded::take_out(&mut document.entries, &units) {
+                    own.remove(misfits[0].document);
+                }
             }
         }
-    };
+    }
+    by_file.into_iter().flatten().collect()
+}
+
+/// The checks of a file, if it has any.
+fn check_output<'d>(file: &File, own: impl Iterator<Item = &'d Document> + Clone) -> Option<Output> {
     let is_listed = |document: &&Document| !document.entries.iter().any(|(key, _)| key == "abstract");
-    let checks = own.iter().filter(is_listed).count();
-    (!own.is_empty()).then(|| Output { source: file.path.clone(), name: file.checks_name(), text, checks })
+    let checks = own.clone().filter(is_listed).count();
+    let text = checks_text(own);
+    (!text.is_empty()).then(|| Output { source: file.path.clone(), name: file.checks_name(), text, checks })
 }
 
 fn checks_text<'d>(documents: impl IntoIterator<Item = &'d Document>) -> String {

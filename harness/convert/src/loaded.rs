@@ -74,7 +74,10 @@ pub(crate) fn in_checks(
     for check in &files.checks {
         Check::new(check, None, files.manifests.clone(), &known, &mut mistakes);
         // Else they are read with the first system.
-        for places in ["valid_systems", "valid_prog_environs"].into_iter().filter_map(|key| check.tree.get(key)) {
+        let branches = check.tree.get("when").into_iter().flat_map(Node::items);
+        let trees: Vec<&Node> = std::iter::once(&check.tree).chain(branches).collect();
+        let of_places = |key| trees.iter().filter_map(move |tree| tree.get(key));
+        for places in ["valid_systems", "valid_prog_environs"].into_iter().flat_map(of_places) {
             if !places.has_placeholder_within() {
                 when::selector(places, &mut mistakes);
             }
@@ -131,10 +134,12 @@ fn path(mut node: &Node, span: Span) -> Vec<Step> {
     path
 }
 
-/// What is left out with a mistake: what stands by itself. A list of texts is written whole or not at all.
+/// What is left out with a mistake: what stands by itself; nothing: all of it. A list of texts is written whole or not at all.
 fn unit(path: &[Step]) -> Vec<Step> {
     let key = |at: usize| path.get(at).and_then(Step::key).unwrap_or_default();
     let length = match (key(0).trim_end_matches('+'), key(2)) {
+        // A check runs nowhere without the one, and is another one without the other.
+        ("valid_systems" | "extends", _) | ("when", "valid_systems") => 0,
         ("perf_variables" | "variables" | "parameters" | "fixtures" | "env_vars" | "extras", _)
         | ("when" | "reference", "system" | "environ" | "with" | "if" | "skip") => 2,
         ("reference", "values")

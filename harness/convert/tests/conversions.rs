@@ -99,7 +99,7 @@ fn converted(lines: &str) -> (String, Vec<String>) {
     }
     let conversion = convert(&[Source { path: "t.py".into(), text, ..Source::default() }], &Beside(PathBuf::new()));
     let told = conversion.refusals.iter().filter(|refusal| refusal.level.is_missing());
-    let yaml = conversion.outputs[0].text.lines().filter(|line| !line.starts_with('#'));
+    let yaml = conversion.outputs.first().map_or("", |output| &output.text).lines().filter(|line| !line.starts_with('#'));
     (yaml.collect::<Vec<_>>().join("\n"), told.map(|refusal| format!("{} {}", refusal.line, refusal.why)).collect())
 }
 
@@ -146,10 +146,32 @@ fn an_integer_of_what_is_captured_is_no_decimal() {
     }
 }
 
+#[test]
+fn what_is_left_out_does_not_come_back_from_a_base() {
+    let head = "import reframe as rfm\nclass b(rfm.RunOnlyRegressionTest):\n    descr = 'x'\n    valid_prog_environs = ['*']\n    \
+                executable = 'a'\n    sanity_patterns = True\n";
+    let rows = [
+        ("    valid_systems = ['*']\n    time_limit = '5m'\n", "    time_limit = '1x'\n", Some("time_limit: 5m"), "12"),
+        ("    valid_systems = ['a : b']\n    time_limit = '5m'\n", "    valid_systems = ['*']\n", Some("extends:"), "2"),
+        ("    valid_systems = ['a : b']\n", "    num_tasks = 2\n", None, "2 9"),
+    ];
+    for (base, derived, absent, lines) in rows {
+        let text = format!("{head}{base}@rfm.simple_test\nclass t(b):\n    tags = {{'q'}}\n{derived}");
+        let conversion = convert(&[Source { path: "t.py".into(), text, ..Source::default() }], &Beside(PathBuf::new()));
+        let told: Vec<String> = conversion.refusals.iter().map(|refusal| refusal.line.to_string()).collect();
+        let is_right = match (&conversion.outputs[..], absent) {
+            ([output], Some(absent)) => output.text.contains("executable: a") && !output.text.contains(absent),
+            (outputs, absent) => outputs.is_empty() && absent.is_none(),
+        };
+        assert!(is_right && told.join(" ") == lines, "{}", shown(&conversion));
+    }
+}
+
 /// Lines of Python, a part of the result, what is not in it, and what is told.
 const LEFT_OUT: &str = r"
 readonly_files = [''] => executable: a => readonly_files => 8 `` is not a path within the folder, so `readonly_files` is left out
-valid_systems = [''] => executable: a => valid_systems => 8 an empty selector matches nothing; `*` matches everything, so
+valid_systems = [''] => => t => 4 an empty selector matches nothing; `*` matches everything, so all of it is left out
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.valid_systems = ['a : b'] => => t => 4 `:` has no name, so all of it is left out
 time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `time_limit` is
 reference = {'s': {'f': (None, None, None, 's')}}|F|    return one(float) => s: { f: [0, null, null, s] } => refused =>
 reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 8 expected a number, found nothing, so each `reference` of `f` is left out
