@@ -209,7 +209,7 @@ fn loadable(
             for misfits in misfits.chunk_by(|one, other| one.document == other.document) {
                 let document = &mut own[misfits[0].document];
                 for misfit in misfits {
-                    let (file, line) = document.place_of(&misfit.unit);
+                    let (file, line) = document.place_of(&misfit.unit, &misfit.path);
                     let refusal = refused(&world.files[file], line, misfit.why.clone(), misfit.instead.clone());
                     document.comments.push(check::comment(&refusal));
                     refusals.push(refusal);

@@ -19,7 +19,7 @@ use muster_text::{
 use std::collections::BTreeMap;
 
 /// The keys by which an entry of `when` or `reference` is chosen: alone they say nothing.
-const SELECTORS: [&str; 4] = ["system", "environ", "with", "if"];
+pub(crate) const SELECTORS: [&str; 4] = ["system", "environ", "with", "if"];
 
 /// A step from a value to what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +34,17 @@ impl Step {
         match self {
             Self::Key(key) => Some(key),
             Self::At(_) => None,
+        }
+    }
+
+    /// What is one step into a value.
+    pub(crate) fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        match (value, self) {
+            (Value::Dict(entries), Self::Key(key)) => {
+                entries.iter().find(|(known, _)| known.shown().as_ref() == Some(key)).map(|(_, value)| value)
+            }
+            (Value::List(items) | Value::Tuple(items), Self::At(at)) => items.get(*at),
+            _ => None,
         }
     }
 }

@@ -152,8 +152,8 @@ fn what_is_left_out_does_not_come_back_from_a_base() {
                 executable = 'a'\n    sanity_patterns = True\n";
     let rows = [
         ("    valid_systems = ['*']\n    time_limit = '5m'\n", "    time_limit = '1x'\n", Some("time_limit: 5m"), "12"),
-        ("    valid_systems = ['a : b']\n    time_limit = '5m'\n", "    valid_systems = ['*']\n", Some("extends:"), "2"),
-        ("    valid_systems = ['a : b']\n", "    num_tasks = 2\n", None, "2 9"),
+        ("    valid_systems = ['a : b']\n    time_limit = '5m'\n", "    valid_systems = ['*']\n", Some("extends:"), "7"),
+        ("    valid_systems = ['a : b']\n", "    num_tasks = 2\n", None, "7"),
     ];
     for (base, derived, absent, lines) in rows {
         let text = format!("{head}{base}@rfm.simple_test\nclass t(b):\n    tags = {{'q'}}\n{derived}");
@@ -170,14 +170,17 @@ fn what_is_left_out_does_not_come_back_from_a_base() {
 /// Lines of Python, a part of the result, what is not in it, and what is told.
 const LEFT_OUT: &str = r"
 readonly_files = [''] => executable: a => readonly_files => 8 `` is not a path within the folder, so `readonly_files` is left out
-valid_systems = [''] => => t => 4 an empty selector matches nothing; `*` matches everything, so all of it is left out
-n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.valid_systems = ['a : b'] => => t => 4 `:` has no name, so all of it is left out
+valid_systems = [''] => => t => 8 an empty selector matches nothing; `*` matches everything, so all of it is left out
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.valid_systems = ['a : b'] => => t => 12 `:` has no name, so all of it is left out
 time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `time_limit` is
+time_limit = '5m'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y'|    elif self.current_system.name == 't':|        self.time_limit = '7m' => executable: a => time_limit => 12 `2y` is not a duration
+F|    return one(float)|n = parameter([1, 2])|@run_after('init')|def h(self):|    self.reference = {'s': {'f': (1, -0.1, None, 's')}}|    if self.n == 1:|        self.reference['s:p'] = {'f': (9, 0.1, None, 's')}|    else:|        self.reference['s:p'] = {'f': (2, -0.1, None, 's')} => f: { pattern => reference => 16 the lower threshold is 0.1
 reference = {'s': {'f': (None, None, None, 's')}}|F|    return one(float) => s: { f: [0, null, null, s] } => refused =>
 reference = {'s': {'f': (None, -0.1, None, 's')}, '*': {'f': (1, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 8 expected a number, found nothing, so each `reference` of `f` is left out
 n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.reference = {'s:p': {'f': (9, 0.1, None, 's')}}|    else:|        self.reference = {'s:p': {'f': (2, -0.1, None, 's')}}|F|    return one(float) => f: { pattern => reference => 12 the lower threshold is 0.1
-n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.num_tasks = 0|        self.tags = {'a'}|    else:|        self.num_tasks = 64 => tags+: [a] => num_tasks => 15 expected a whole number from 1, found 0, so `num_tasks` is
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.num_tasks = 0|        self.tags = {'a'}|    else:|        self.num_tasks = 64 => tags+: [a] => num_tasks => 12 expected a whole number from 1, found 0, so `num_tasks` is
 reference = {'*': {'f': (1, None, None, 's')}}|F|    return all(float) => executable: a => reference => 8 the figure `f` is not carried over, and so is its reference|10 `f`: a list is no figure
+@run_before('run')|def h(self):|    self.skip_if(self.current_partition.name == 'p', 'no')|    self.skip_if(self.current_system.name == 's', '${{ nope }') => skip: 'no' => nope => 11 a placeholder
 S|    return sn.assert_eq(one(int), 4, f'{one(int)}') => - assert: int(extractsingle(r'(\d+)')) == 4 => msg => 10 the message shows what is in the output
 S|    return sn.assert_lt(one(int), 4, msg='{0}!') => - assert: int(extractsingle(r'(\d+)')) < 4 => msg => 10 the message shows what is in the output
 S|    return sn.assert_found('a', self.stdout, one(int)) => - found: a => msg => 10 the message shows what is in the output

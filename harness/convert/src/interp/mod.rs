@@ -26,6 +26,7 @@ use crate::{
     value::{ClassId, Value, cond::Cond},
     world::World,
 };
+use std::collections::BTreeMap;
 
 /// Steps after which a file is no check any more.
 const MOST_STEPS: u32 = 50_000;
@@ -46,6 +47,9 @@ pub(crate) struct Stop {
     /// What to write instead.
     pub instead: Option<String>,
 }
+
+/// What each place, a file and line, sets, by name.
+pub(crate) type Sets = BTreeMap<String, BTreeMap<(usize, u32), Value>>;
 
 /// A value, or why there is none.
 pub(crate) type Made<T = Value> = Result<T, Stop>;
@@ -103,8 +107,10 @@ pub(crate) struct Interp<'w> {
     pub refusals: Vec<Refusal>,
     /// Conditions under which the test is skipped, each with its reason and line.
     pub skips: Vec<(Cond, Value, u32)>,
-    /// Where attributes were last set, the file and line; in a branch with `when.` before them, too.
-    pub lines: std::collections::BTreeMap<String, (usize, u32)>,
+    /// Where attributes were last set, the file and line.
+    pub lines: BTreeMap<String, (usize, u32)>,
+    /// Every place that sets an attribute, or an entry of one, with what it sets there.
+    pub sets: Sets,
     /// Whether what is unknown in a list or mapping is left out of it, instead of all of it.
     pub is_lenient: bool,
     /// Whether partition and environment are not chosen yet.
@@ -135,7 +141,8 @@ impl<'w> Interp<'w> {
             state: State::default(),
             refusals: vec![],
             skips: vec![],
-            lines: std::collections::BTreeMap::new(),
+            lines: BTreeMap::new(),
+            sets: Sets::new(),
             is_lenient: false,
             is_early: false,
             manifests,
@@ -158,12 +165,12 @@ impl<'w> Interp<'w> {
     }
 
     /// Notes where an attribute, or an entry of one, is set.
-    fn mark(&mut self, name: &str, line: u32) {
+    pub(crate) fn mark(&mut self, name: &str, value: &Value, line: u32) {
         let place = (self.frame.file, line);
+        self.sets.entry(name.to_owned()).or_default().insert(place, value.clone());
         if self.path.is_empty() {
             self.lines.insert(name.to_owned(), place);
         } else {
-            self.lines.insert(format!("when.{name}"), place);
             self.lines.entry(name.to_owned()).or_insert(place);
         }
     }

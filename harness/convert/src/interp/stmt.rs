@@ -276,7 +276,7 @@ impl Interp<'_> {
         match &target.kind {
             ExprKind::Name(name) => {
                 if self.calls == 0 {
-                    self.mark(name, line);
+                    self.mark(name, value, line);
                 }
                 set(&mut self.state.locals, name, value.clone());
             }
@@ -300,7 +300,7 @@ impl Interp<'_> {
                     return Err(Stop::new(line, "this changes ReFrame's own environment").instead("write `env_vars`"));
                 }
                 if let Some(key) = keys[0].as_str().map(str::to_owned) {
-                    self.mark(&key, line);
+                    self.mark(&key, value, line);
                 }
                 let before = self.expr(root)?;
                 let after = self.with_item(&before, &keys, value.clone(), line)?;
@@ -327,7 +327,7 @@ impl Interp<'_> {
         }
         // `self.variables` is ReFrame's old word.
         let name = if name == "variables" && matches!(value, Value::Dict(_)) { "env_vars" } else { name };
-        self.mark(name, line);
+        self.mark(name, value, line);
         set(&mut self.state.attrs, name, value.clone());
         Ok(())
     }

@@ -201,6 +201,27 @@ impl Value {
         }
     }
 
+    /// What is directly in it.
+    fn inner(&self) -> Vec<&Self> {
+        match self {
+            Self::List(items) | Self::Tuple(items) => items.iter().collect(),
+            Self::Dict(entries) => entries.iter().flat_map(|(key, value)| [key, value]).collect(),
+            Self::Choice(choice) | Self::Items(choice) => choice.values().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Whether another value is somewhere in it.
+    pub(crate) fn contains(&self, other: &Self) -> bool {
+        self == other || self.inner().iter().any(|value| value.contains(other))
+    }
+
+    /// All in it that holds nothing itself.
+    pub(crate) fn leaves(&self) -> Vec<&Self> {
+        let inner = self.inner();
+        if inner.is_empty() { vec![self] } else { inner.into_iter().flat_map(Self::leaves).collect() }
+    }
+
     /// Whether nothing in it waits for Muster.
     pub(crate) fn is_constant(&self) -> bool {
         match self {

@@ -119,12 +119,14 @@ impl Interp<'_> {
         match name {
             "skip" => {
                 let msg = args.get(0, "msg").cloned().unwrap_or_else(|| Value::text("skipped"));
+                self.mark("skip", &msg, line);
                 self.skips.push((self.here(), msg, line));
             }
             "skip_if" => {
                 let cond = args.get(0, "cond").ok_or_else(|| Stop::new(line, "`skip_if` needs a condition"))?.clone();
                 let cond = self.truth(&cond, line)?;
                 let msg = args.get(1, "msg").cloned().unwrap_or_else(|| Value::text("skipped"));
+                self.mark("skip", &msg, line);
                 self.skips.push((crate::value::cond::Cond::all([self.here(), cond]), msg, line));
             }
             "set_var_default" => {
