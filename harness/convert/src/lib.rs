@@ -197,7 +197,9 @@ fn loadable(
     refusals: &mut Vec<Refusal>,
 ) -> Vec<Document> {
     let mut by_file: Vec<Vec<Document>> = world.files.iter().map(|_| vec![]).collect();
-    documents.into_iter().for_each(|document| by_file[document.id.0].push(document));
+    for document in documents {
+        by_file[document.id.0].push(document);
+    }
     let texts = world.files.iter().zip(&by_file).map(|(file, own)| (file.checks.clone(), checks_text(own)));
     let written: BTreeMap<String, String> = texts.collect();
     for (file, own) in world.files.iter().zip(&mut by_file) {
@@ -210,7 +212,12 @@ fn loadable(
                 let document = &mut own[misfits[0].document];
                 for misfit in misfits {
                     let (file, line) = document.place_of(&misfit.unit, &misfit.path);
-                    let refusal = refused(&world.files[file], line, misfit.why.clone(), misfit.instead.clone());
+                    // The line may be one of a base.
+                    let why = match &misfit.unit[..] {
+                        [] => misfit.why.replace("all of it", &format!("all of `{}`", document.name)),
+                        _ => misfit.why.clone(),
+                    };
+                    let refusal = refused(&world.files[file], line, why, misfit.instead.clone());
                     document.comments.push(check::comment(&refusal));
                     refusals.push(refusal);
                 }

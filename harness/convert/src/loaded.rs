@@ -175,7 +175,7 @@ pub(crate) fn take_out(entries: &mut Vec<(String, Value)>, units: &[&[Step]]) ->
     let mut lost = settings(&mut all);
     // A part of what is taken out whole is gone with it.
     let is_part = |unit: &[Step]| units.iter().any(|other| other.len() < unit.len() && unit.starts_with(other));
-    let is_left = units.iter().filter(|unit| !is_part(unit)).fold(true, |is_left, unit| cut(&mut all, unit) && is_left);
+    let is_left = units.iter().filter(|unit| !is_part(unit)).all(|unit| cut(&mut all, unit));
     for kept in settings(&mut all) {
         if let Some(at) = lost.iter().position(|known| *known == kept) {
             lost.swap_remove(at);

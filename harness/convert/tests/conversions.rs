@@ -151,27 +151,33 @@ fn what_is_left_out_does_not_come_back_from_a_base() {
     let head = "import reframe as rfm\nclass b(rfm.RunOnlyRegressionTest):\n    descr = 'x'\n    valid_prog_environs = ['*']\n    \
                 executable = 'a'\n    sanity_patterns = True\n";
     let rows = [
-        ("    valid_systems = ['*']\n    time_limit = '5m'\n", "    time_limit = '1x'\n", Some("time_limit: 5m"), "12"),
-        ("    valid_systems = ['a : b']\n    time_limit = '5m'\n", "    valid_systems = ['*']\n", Some("extends:"), "7"),
-        ("    valid_systems = ['a : b']\n", "    num_tasks = 2\n", None, "7"),
+        (
+            "    valid_systems = ['*']\n    time_limit = '5m'\n",
+            "    time_limit = '1x'\n",
+            Some("time_limit: 5m"),
+            "12 time_limit",
+        ),
+        ("    valid_systems = ['a : b']\n    time_limit = '5m'\n", "    valid_systems = ['*']\n", Some("extends:"), "7 b"),
+        ("    valid_systems = ['a : b']\n", "    num_tasks = 2\n", None, "7 b, 7 t"),
     ];
     for (base, derived, absent, lines) in rows {
         let text = format!("{head}{base}@rfm.simple_test\nclass t(b):\n    tags = {{'q'}}\n{derived}");
         let conversion = convert(&[Source { path: "t.py".into(), text, ..Source::default() }], &Beside(PathBuf::new()));
-        let told: Vec<String> = conversion.refusals.iter().map(|refusal| refusal.line.to_string()).collect();
+        let of = |why: &str| why.rsplit('`').nth(1).unwrap_or_default().to_owned();
+        let told: Vec<_> = conversion.refusals.iter().map(|told| format!("{} {}", told.line, of(&told.why))).collect();
         let is_right = match (&conversion.outputs[..], absent) {
             ([output], Some(absent)) => output.text.contains("executable: a") && !output.text.contains(absent),
             (outputs, absent) => outputs.is_empty() && absent.is_none(),
         };
-        assert!(is_right && told.join(" ") == lines, "{}", shown(&conversion));
+        assert!(is_right && told.join(", ") == lines, "{}", shown(&conversion));
     }
 }
 
 /// Lines of Python, a part of the result, what is not in it, and what is told.
 const LEFT_OUT: &str = r"
 readonly_files = [''] => executable: a => readonly_files => 8 `` is not a path within the folder, so `readonly_files` is left out
-valid_systems = [''] => => t => 8 an empty selector matches nothing; `*` matches everything, so all of it is left out
-n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.valid_systems = ['a : b'] => => t => 12 `:` has no name, so all of it is left out
+valid_systems = [''] => => t => 8 an empty selector matches nothing; `*` matches everything, so all of `t` is left out
+n = parameter([1, 2])|@run_after('init')|def h(self):|    if self.n == 1:|        self.valid_systems = ['a : b'] => => t => 12 `:` has no name, so all of `t` is left out
 time_limit = '1x'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y' => executable: a => time_limit => 8 `1x` is not a duration, so `time_limit` is|12 `2y` is not a duration, so `time_limit` is
 time_limit = '5m'|@run_before('run')|def h(self):|    if self.current_system.name == 's':|        self.time_limit = '2y'|    elif self.current_system.name == 't':|        self.time_limit = '7m' => executable: a => time_limit => 12 `2y` is not a duration
 F|    return one(float)|n = parameter([1, 2])|@run_after('init')|def h(self):|    self.reference = {'s': {'f': (1, -0.1, None, 's')}}|    if self.n == 1:|        self.reference['s:p'] = {'f': (9, 0.1, None, 's')}|    else:|        self.reference['s:p'] = {'f': (2, -0.1, None, 's')} => f: { pattern => reference => 16 the lower threshold is 0.1
