@@ -16,7 +16,7 @@ fn metric(id: i64, values: impl Iterator<Item = f64>) -> Metric {
 /// The nights, from 1, in which a regression of the first metric was found since night `at`, and the alarms before.
 fn found(metrics: Vec<Metric>, at: i32) -> (Vec<i32>, usize) {
     let nights = replay(&mut System { metrics, ..System::default() }, (30..at + 10).map(Night), &Settings::default());
-    let (before, since) = nights.split_at(usize::try_from(at - 30).unwrap());
+    let (before, since) = nights.split_at(usize::try_from(at - 30).expect("after night 30"));
     let is_found = |one: &&muster_judge::night::NightVerdicts| one.verdicts[0].is_new && one.verdicts[0].word == Word::Regressed;
     (since.iter().filter(is_found).map(|one| one.night.0 - at + 1).collect(), before.iter().map(|one| one.family.found).sum())
 }
@@ -72,7 +72,9 @@ fn recovered(spread: Spread, away: usize, nights: usize) -> (usize, usize, Vec<i
                 Word::Regressed => opened[metric] += 1,
                 // One that was found anew stays open.
                 Word::Recovered if verdict.changes.iter().any(|change| change.is_open() && change.is_worse()) => {}
-                Word::Recovered => back[metric] = back[metric].or(Some(night.night.0 - i32::try_from(40 + away).unwrap() + 1)),
+                Word::Recovered => {
+                    back[metric] = back[metric].or(Some(night.night.0 - i32::try_from(40 + away).expect("a night") + 1));
+                }
                 _ => {}
             }
         }
