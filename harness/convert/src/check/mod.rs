@@ -283,11 +283,14 @@ impl Making {
         }
         let shell = KEYS.iter().any(|(known, shell)| *known == key && *shell);
         let settled = settle(key, &listed(key, value));
-        if let Some(base) = settled.base.filter(|base| !is_nothing(base)) {
-            self.write(reading, key, &base, shell, None);
-        }
+        let base = settled.base.filter(|base| !is_nothing(base));
+        let mut is_whole = base.is_none_or(|base| self.write(reading, key, &base, shell, None));
         for setting in settled.settings {
-            self.write(reading, &setting.key, &setting.value, shell, Some(&setting.cond));
+            is_whole &= self.write(reading, &setting.key, &setting.value, shell, Some(&setting.cond));
+        }
+        // No other branch stands in for one that is lost.
+        if !is_whole {
+            self.leave(&[key]);
         }
     }
 
@@ -299,9 +302,11 @@ impl Making {
         }
     }
 
-    /// Puts a value where it belongs, or reports why it has no place.
-    fn write(&mut self, reading: &mut Reading, key: &str, value: &Value, shell: bool, cond: Option<&Cond>) {
-        match plain(value, shell) {
+    /// Puts a value where it belongs, or reports why it has no place; whether it has one.
+    fn write(&mut self, reading: &mut Reading, key: &str, value: &Value, shell: bool, cond: Option<&Cond>) -> bool {
+        let made = plain(value, shell);
+        let is_made = made.is_ok();
+        match made {
             Ok(value) => match cond {
                 None => self.put(key, value),
                 Some(cond) => self.settings.push(Setting { cond: cond.clone(), key: key.to_owned(), value }),
@@ -312,6 +317,7 @@ impl Making {
                 reading.tell_of(&name, Level::Refused, format!("`{name}`: {why}"), None);
             }
         }
+        is_made
     }
 
     fn parameters(&mut self, reading: &mut Reading) {
@@ -354,7 +360,9 @@ impl Making {
                 continue;
             }
             match KEYS.iter().find(|(key, _)| *key == param.name) {
-                Some((key, shell)) if reading.attr(key).is_none() => self.write(reading, key, &param.value(), *shell, None),
+                Some((key, shell)) if reading.attr(key).is_none() => {
+                    self.write(reading, key, &param.value(), *shell, None);
+                }
                 Some(_) | None => self.put(&param.name, Value::None),
             }
         }

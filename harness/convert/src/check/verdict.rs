@@ -90,8 +90,13 @@ impl Making {
     pub(super) fn references(&mut self, reading: &mut Reading, units: &[(String, Option<String>)]) {
         let Some(value) = reading.attr("reference").cloned() else { return };
         let (rows, misfits) = references(&value);
+        let is_whole = misfits.is_empty();
         for why in misfits {
             reading.tell_of("reference", Level::Refused, why, Some("write what differs as rows of `reference`"));
+        }
+        // No other branch or scope stands in for one that is lost.
+        if !is_whole {
+            return;
         }
         let mut kept = Vec::new();
         let mut reported: Vec<String> = Vec::new();
