@@ -93,7 +93,7 @@ pub(crate) fn place_of(options: &Value) -> Place {
 pub(crate) fn partition_of(options: &Value, shared: &Map<String, Value>) -> Option<String> {
     let access = access::read("access", script::texts(shared.get("access").unwrap_or(&Value::Null))).unwrap_or_default();
     let flags = Options::read(options).map(|options| options.flags).unwrap_or_default();
-    access.flags.into_iter().chain(flags).filter(|(name, _)| name == "partition").last()?.1
+    access.flags.into_iter().chain(flags).rfind(|(name, _)| name == "partition")?.1
 }
 
 /// A workload as a job.

@@ -161,7 +161,7 @@ impl Beginning {
     }
 
     /// Why it is not proven: so many bytes have come as soon after the first line as that came after the start.
-    pub(super) fn was_too_fast(&self, bytes: u64) -> String {
+    pub(super) fn was_too_fast(bytes: u64) -> String {
         format!(
             "the node may have rotated away the beginning of the log: it has {} MiB soon after its start, and a file of the node may have \
              been full before the first line that was read; let the script print a line and wait 2 s before long output",

@@ -1,6 +1,6 @@
 //! Sends the chunks of a section: new bytes, gaps, and signs that the log is still being read.
 
-use super::{Closed, ROTATION_IS_NEAR, Section, Shared};
+use super::{Beginning, Closed, ROTATION_IS_NEAR, Section, Shared};
 use crate::{job::LogRotation, logs::reader::Fed};
 use muster_core::job::scheduler::Chunk;
 use std::{future::Future, pin::pin, time::Duration};
@@ -42,7 +42,7 @@ impl Section {
         }
         self.judge_beginning().await?;
         if self.beginning.may_have_filled_a_file(self.reader.received, last) {
-            self.rotated(self.beginning.was_too_fast(self.reader.received)).await?;
+            self.rotated(Beginning::was_too_fast(self.reader.received)).await?;
         }
         self.spoke = Clock::now();
         let mut at = self.reader.bytes() - bytes.len() as u64;
