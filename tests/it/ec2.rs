@@ -34,7 +34,7 @@ fn the_policy_and_the_commands_are_those_of_the_selected_checks() {
     let policy = muster(&["--system", "aws", "ec2", "policy", "--account", "123456789012"]);
     assert_eq!((policy.code, policy.stderr.as_str()), (Some(0), ""));
     let sids: Vec<&str> = policy.stdout.lines().filter_map(|line| line.trim().strip_prefix("\"Sid\": ")).collect();
-    assert_snapshot!(sids.concat(), @r#""Read","LaunchFrom","LaunchTagged","OnlyWithTokens","TagOnCreate","MoveExpiry","OwnOnly","MakeGroups","MakeGroupsIn","Objects","List","#);
+    assert_snapshot!(sids.concat(), @r#""Read","LaunchFrom","LaunchTagged","OnlyWithTokens","TagOnCreate","MoveExpiry","OwnOnly","MakeGroups","MakeGroupsIn","Objects","List","Keys","#);
     assert!(policy.stdout.contains("arn:aws:ec2:eu-west-1:123456789012:subnet/subnet-0a1b2c3d"), "{}", policy.stdout);
     let setup = muster(&["--system", "aws", "ec2", "setup", "--print"]);
     assert_eq!((setup.code, setup.stderr.as_str()), (Some(0), ""));

@@ -143,7 +143,7 @@ fn look(
     if let Some(cut_off) = members.iter().find(|member| member.said.is_none() && member.console == Console::Exit(AGENT_FAILED)) {
         let who = launched.who(cut_off);
         return Err(infra(format!(
-            "{who} got nothing from S3, and its log says what it was told: is there a route, and may it be read?"
+            "{who} got nothing from S3, and its log has the answer: is there a route, and may it be read?"
         )));
     }
     if first.exit().is_some() {

@@ -285,6 +285,7 @@ async fn the_requests_are_the_same_for_one_workload_and_for_many_and_leave_nothi
             "DescribeInstanceTypes",
             "DescribeInstances",
             "DescribeSubnets",
+            "GetObject",
             "ListObjectsV2",
             "PutObject",
             "RunInstances with DryRun",

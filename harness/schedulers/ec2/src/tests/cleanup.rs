@@ -177,7 +177,7 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
     world.ec2.launch(&job).await.unwrap_err();
     // EC2 has taken it all the same, and lists it late.
     let other = World::with(world.fake.clone());
-    world.fake.state().listed_after = 8;
+    world.fake.state().listed_after = 24;
     other.launched(&job).await;
     world.ec2.cleanup(&job, Disposition::Delete).await.unwrap();
     assert_eq!(world.there(), [0; 5]);
@@ -185,7 +185,8 @@ async fn a_launch_whose_answer_was_lost_is_looked_for_before_it_counts_as_nothin
 
 #[tokio::test(start_paused = true)]
 async fn what_a_process_has_launched_that_was_killed_then_is_waited_for_by_who_sweeps() {
-    for (age, listed_after, is_found) in [(0, 8, true), (50, 2, true), (70, 8, false)] {
+    // A launch looks 16 times whether it starts.
+    for (age, listed_after, is_found) in [(0, 24, true), (50, 18, true), (70, 24, false)] {
         let world = World::new();
         let mut options = crate::plan::testing::site();
         options["poll_interval"] = "10m".into();
@@ -246,7 +247,7 @@ async fn of_a_case_whose_instance_is_kept_no_secret_stays_in_the_bucket_and_all_
     world.says_all(&job, 0, "done", Some(7), 1);
     world.end(&job).await.unwrap();
     let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
-    assert_eq!((left.items.len(), left.look.len()), (0, 1));
+    assert_eq!((left.items.len(), left.until.is_some()), (0, true));
     let names: Vec<String> = world.fake.state().objects.keys().map(|(_, key)| key.clone()).collect();
     let prefix = &Handle::of(&job).unwrap().prefix;
     assert_eq!(
@@ -356,7 +357,7 @@ async fn whatever_is_refused_for_the_one_that_is_kept_the_others_end() {
         world.end(&job).await.unwrap();
         world.fake.refuse(refused(action, "UnauthorizedOperation", "no", 403));
         let left = world.ec2.cleanup(&job, Disposition::Stop).await.unwrap();
-        assert_eq!((left.look.len(), world.there()[0]), (1, 1), "{action}");
+        assert_eq!((left.until.is_some(), world.there()[0]), (true, 1), "{action}");
     }
 }
 

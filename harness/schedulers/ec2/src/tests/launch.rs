@@ -82,7 +82,7 @@ async fn instances_for_which_there_is_no_room_at_their_start_are_those_of_a_refu
     };
     let (first, second) = (&zones[0], &zones[1]);
     let ended = format!("{first} terminated");
-    assert_eq!(states(&world), [ended.clone(), ended, format!("{second} running"), format!("{second} running")]);
+    assert_eq!(states(&world), [ended.clone(), ended, format!("{second} pending"), format!("{second} pending")]);
     assert_eq!(Handle::of(&launched).unwrap().ids.len(), 2);
     // The next job knows of it.
     world.launched(&numbered(1, 1)).await;
@@ -201,7 +201,8 @@ async fn what_is_launched_and_not_listed_yet_is_found_by_its_token() {
     let mut options = site();
     options["poll_interval"] = "5m".into();
     let job = job_of(&workload(crate::plan::testing::plain(), options));
-    world.fake.state().listed_after = 8;
+    // Longer than its launch waits for its start.
+    world.fake.state().listed_after = 24;
     world.launched(&job).await;
     // Another process has other addresses, so that its request is another.
     let other = World::with(Arc::clone(&world.fake));
