@@ -92,8 +92,8 @@ fn a_change_that_stays_is_not_recovered_by_noise() {
 
 #[test]
 fn a_change_that_goes_back_has_recovered_within_ten_nights() {
-    for (away, quick) in [(6, 3), (20, 2)] {
+    for away in [6, 20] {
         let (opened, _, took) = recovered(Spread::Fixed(0.01), away, 40 + away + 10);
-        assert!(took.len() * 100 >= opened * 90 && took[took.len() / 2] <= quick, "after {away} nights: {took:?} of {opened}");
+        assert!(took.len() * 100 >= opened * 90 && took[took.len() / 2] <= 3, "after {away} nights: {took:?} of {opened}");
     }
 }
