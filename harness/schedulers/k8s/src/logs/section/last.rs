@@ -141,8 +141,8 @@ impl Section {
     /// has begun since is then no loss.
     fn is_end(&self, eof: &Eof, date: Timestamp, previous: bool) -> bool {
         // A stream that was opened late is that of the container's next start: its lines are younger than the end of this one.
-        let newest = eof.reader.newest().map(|newest| newest.seconds());
-        if previous && newest > self.beginning.life.ended.map(|ended| ended.seconds()) {
+        let newest = eof.reader.newest().map(Timestamp::seconds);
+        if previous && newest > self.beginning.life.ended.map(Timestamp::seconds) {
             return false;
         }
         let has_all = eof.reader.bytes() > 0 && eof.reader.bytes() == self.reader.bytes() && eof.reader.is_between_lines();

@@ -342,7 +342,7 @@ async fn the_log_of_the_next_start_is_not_taken_for_that_of_this_one() {
     let mut scene = Scene::new().await;
     scene.pace.lag = Duration::from_secs(5);
     // The stream is asked for while the first start runs, and served by the second.
-    scene.api.fault(Fault::late("GET", "follow=true", Duration::from_millis(2_000)).times(1));
+    scene.api.fault(Fault::late("GET", "follow=true", Duration::from_secs(2)).times(1));
     scene.pod("run; log one; wait 200ms; restart 1; wait 1500ms; log two; wait 2s; exit 0");
     let collected = scene.collect().await;
     assert_eq!(collected.text("x 2"), "two\n");
