@@ -4,7 +4,7 @@
 //! keys -emit-> YAML -loader-> mistakes -path, unit-> Misfit -take_out-> fewer keys          until there is no mistake
 //! ```
 
-use crate::{check::failing, interp::Manifests, value::Value};
+use crate::{interp::Manifests, value::Value};
 use muster_check::{
     cases::{check::Check, when},
     files::load::Loader,
@@ -184,7 +184,7 @@ pub(crate) fn take_out(entries: &mut Vec<(String, Value)>, units: &[&[Step]]) ->
     retain("", &mut all, &mut |key, name, value| {
         let is_lost = lost.iter().any(|(of, known)| of == key && known == name);
         if is_lost && key == "sanity" {
-            *value = failing();
+            *value = Value::failing();
         }
         !is_lost || key == "sanity"
     });
@@ -240,7 +240,7 @@ fn cut(value: &mut Value, unit: &[Step]) -> bool {
             let Some(at) = entries.iter().position(|(known, _)| known.shown().as_ref() == Some(key)) else { return false };
             if rest.is_empty() && key.trim_end_matches('+') == "sanity" {
                 // A check must not pass for want of a question.
-                entries[at].1 = failing();
+                entries[at].1 = Value::failing();
             } else if !cut(&mut entries[at].1, rest) {
                 entries.remove(at);
             }

@@ -16,7 +16,6 @@ use crate::{
 };
 use muster_check::files::named_as_keys::{FIXED, is_key};
 use std::collections::BTreeMap;
-pub(crate) use verdict::failing;
 
 /// A check, ready to be written.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,7 +11,7 @@ impl Making {
         let Some(value) = reading.sanity.clone() else {
             if !self.is_base {
                 reading.tell_of("sanity_patterns", Level::Defect, "the test has no sanity function, so ReFrame fails it", None);
-                self.put("sanity", failing());
+                self.put("sanity", Value::failing());
             }
             return;
         };
@@ -31,14 +31,14 @@ impl Making {
                 }
                 self.settings.extend(settings);
                 if !self.has("sanity") {
-                    self.put("sanity", failing());
+                    self.put("sanity", Value::failing());
                 }
             }
             Err(why) => {
                 if value != Value::Unknown {
                     reading.tell_of("sanity_patterns", Level::Refused, why, None);
                 }
-                self.put("sanity", failing());
+                self.put("sanity", Value::failing());
             }
         }
     }
@@ -153,13 +153,4 @@ impl Making {
         let setting = |(cond, value)| Setting { cond, key: "reference".to_owned(), value };
         self.settings.extend(settings.into_iter().map(setting));
     }
-}
-
-/// A sanity that fails and says that it was not carried over.
-pub(crate) fn failing() -> Value {
-    let item = vec![
-        (Value::text("assert"), Value::text("1 == 2")),
-        (Value::text("msg"), Value::text("the sanity of this check was not carried over from ReFrame")),
-    ];
-    Value::List(vec![Value::Dict(item)])
 }

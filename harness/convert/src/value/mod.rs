@@ -170,6 +170,15 @@ pub(crate) enum Declared {
 }
 
 impl Value {
+    /// A sanity that fails and says that it was not carried over.
+    pub(crate) fn failing() -> Self {
+        let item = vec![
+            (Self::text("assert"), Self::text("1 == 2")),
+            (Self::text("msg"), Self::text("the sanity of this check was not carried over from ReFrame")),
+        ];
+        Self::List(vec![Self::Dict(item)])
+    }
+
     /// Text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Str(text.into())

@@ -202,7 +202,7 @@ async fn what_is_launched_and_not_listed_yet_is_found_by_its_token() {
     options["poll_interval"] = "5m".into();
     let job = job_of(&workload(crate::plan::testing::plain(), options));
     // Longer than its launch waits for its start.
-    world.fake.state().listed_after = 24;
+    world.fake.state().listed_after = 25;
     world.launched(&job).await;
     // Another process has other addresses, so that its request is another.
     let other = World::with(Arc::clone(&world.fake));
