@@ -28,14 +28,13 @@ fn live(cloud: &Cloud) -> Vec<Value> {
 pub(crate) fn a_script_that_fails_keeps_its_instance_for_a_while() {
     let cloud = Cloud::start();
     let check = "time_limit: 2m\nkeep_failed: 20m\nexecutable: 'echo bad; exit 7'\nsanity: []";
-    let place = Place::new(&cloud, "poll_interval: 1s, instance_profile: host", check, "");
+    let place = Place::new(&cloud, OFTEN, check, "");
     let ended = place.run(&[]).expect_case(1, "fail{workload}", &["7"]);
     let kept = live(&cloud);
     assert_eq!(kept.len(), 1, "{}", ended.text);
     let shutdowns = kept[0]["shutdowns"].to_string();
     assert!(shutdowns.contains("-P +20"), "{shutdowns}");
-    let id = kept[0]["id"].as_str().unwrap_or_default();
-    assert!(ended.text.contains(&format!("aws ssm start-session --region eu-west-1 --target {id}")), "{}", ended.text);
+    assert!(!ended.text.contains("start-session"), "its role is none that could answer: {}", ended.text);
     // One command removes the instance and all that it had.
     let identifier = ended.case()["identifier"].as_str().unwrap_or_default();
     let command = format!("--kept --id {identifier}");
@@ -74,7 +73,8 @@ pub(crate) fn instances_without_room_at_their_start_are_asked_for_elsewhere() {
     cloud.ask("set", json!({ "launch_failure": ["Server.InsufficientInstanceCapacity", "Insufficient capacity", 1] }));
     let place = Place::new(&cloud, OFTEN, "time_limit: 2m\nexecutable: echo began\nsanity: [{ found: began }]", "");
     place.run(&[]).expect_case(0, "pass", &[]);
-    let subnets: Vec<Value> = cloud.requests("RunInstances").iter().map(|one| one["SubnetId"].clone()).collect();
+    let launches = cloud.requests("RunInstances").into_iter().filter(|one| one["DryRun"].is_null());
+    let subnets: Vec<Value> = launches.map(|one| one["SubnetId"].clone()).collect();
     let asked: Vec<&str> = subnets.iter().filter_map(Value::as_str).collect();
     assert_eq!(asked, cloud.subnets[..2]);
     assert!(live(&cloud).is_empty());
