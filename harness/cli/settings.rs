@@ -49,12 +49,9 @@ pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
     files::set_mode(mode.bits());
 }
 
-/// A command of Muster, to be pasted in whatever folder: it names the database of this invocation unless that is the default, or has a
-/// password: then it is in `MUSTER_DB`.
+/// Returns a command of Muster that reads the database of this invocation, to be pasted in whatever folder.
 pub fn on_this_database(cli: &Cli, command: &str) -> String {
-    let database = Places::of(cli).database.absolute();
-    let is_default = database == Location::of_user().absolute();
-    format!("muster {command}{}", if is_default { String::new() } else { database.flag() })
+    Places::of(cli).database.command(command)
 }
 
 /// What to say of a database that is where nobody would look for it.

@@ -4,9 +4,10 @@
 use crate::{
     args::{Cli, TableFormat},
     terminal::Terminal,
-    wiring::{asked::Asked, database::LATEST},
+    wiring::database::{self, LATEST},
 };
 use anyhow::{Context, anyhow};
+use muster_answers::{Asked, Unanswered};
 use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, matcher::Matcher},
@@ -26,7 +27,9 @@ pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let (lhs, rhs) = runtime::of_question()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
+        let selections: Vec<&Selection> = comparison.lhs.iter().chain([&comparison.rhs]).collect();
+        let reader = database::reader_for(cli, &selections, terminal).await?;
+        let asked = database::asked(&reader);
         let lhs = match &comparison.lhs {
             Some(lhs) => stored(&asked, lhs, &filters, &question, None).await?,
             None => Groups::default(),
@@ -47,8 +50,8 @@ pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> any
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let groups = runtime::of_question()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
-        stored(&asked, &comparison.rhs, &filters, &question, None).await
+        let reader = database::reader_for(cli, &[&comparison.rhs], terminal).await?;
+        stored(&database::asked(&reader), &comparison.rhs, &filters, &question, None).await
     })?;
     if groups.is_empty() {
         return Err(no_figure(&comparison.rhs));
@@ -87,8 +90,11 @@ pub fn check(
 /// Whether the database has said nothing of what it has.
 fn is_unanswered(why: &anyhow::Error) -> bool {
     use StoreError::{ManySessions, Missing, NoSession};
-    why.downcast_ref::<StoreError>()
-        .is_some_and(|error| !matches!(error, Missing { .. } | NoSession { .. } | ManySessions { .. }))
+    let error = why.downcast_ref().or_else(|| match why.downcast_ref()? {
+        Unanswered::Store(error) => Some(error),
+        Unanswered::Unknown(_) => None,
+    });
+    error.is_some_and(|error| !matches!(error, Missing { .. } | NoSession { .. } | ManySessions { .. }))
 }
 
 /// `--performance-report=SPEC`: the session that has just ended, beside stored ones.
@@ -126,7 +132,8 @@ async fn before(
     session: &Session,
     terminal: Terminal,
 ) -> anyhow::Result<Groups> {
-    let asked = Asked::open(cli, terminal).await?;
+    let reader = database::reader_for_question(cli, terminal).await?;
+    let asked = database::asked(&reader);
     let mut selection = comparison.rhs.clone();
     if selection.sessions.iter().any(|id| id == LATEST) {
         let newest = asked.sessions_or_none(&Selection::default(), 2).await?;
@@ -152,7 +159,7 @@ fn on_one_system(selection: &Selection, filters: &Filters) -> Selection {
 
 /// The figures of stored sessions, but for this one.
 async fn stored(
-    asked: &Asked,
+    asked: &Asked<'_>,
     selection: &Selection,
     filters: &Filters,
     question: &Question,

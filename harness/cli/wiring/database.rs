@@ -7,9 +7,11 @@ use crate::{
     terminal::Terminal,
     wiring::secrets,
 };
-use anyhow::{Context, anyhow};
-use muster_core::{error::chain, result::Session};
-use muster_host::owner;
+use anyhow::Context;
+use jiff::tz::TimeZone;
+use muster_answers::{Asked, nothing_stored};
+use muster_core::{error::chain, query::spec::Selection, result::Session};
+use muster_host::{clock, owner};
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
 use std::{
     path::{Path, PathBuf},
@@ -48,6 +50,22 @@ pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader
         }
     }
     Reader::open(database).await
+}
+
+/// The same for a question about selections, after the user is told which session `latest` is.
+pub async fn reader_for(cli: &Cli, selections: &[&Selection], terminal: Terminal) -> anyhow::Result<Reader> {
+    let reader = reader_for_question(cli, terminal).await?;
+    if selections.iter().any(|selection| selection.sessions == [LATEST])
+        && let Some(newest) = reader.sessions(1, &owner::is_alive).await?.pop()
+    {
+        tell_of_latest(&cli.files, &newest.session, terminal);
+    }
+    Ok(reader)
+}
+
+/// A question that is asked here and now.
+pub fn asked(reader: &Reader) -> Asked<'_> {
+    Asked { reader, now: clock::now(), zone: TimeZone::system() }
 }
 
 /// Whether the user was told what answers miss.
@@ -97,14 +115,6 @@ fn elsewhere(session: &Session, system: Option<&str>, folder: &Path) -> Option<S
 /// `session 20260105-080312-abcdefgh of system `eidf` in /home/me/checks`
 pub fn described(session: &Session) -> String {
     format!("session {} of system `{}` in {}", session.id, session.system, session.workdir.display())
-}
-
-/// Why there is nothing to show.
-pub fn nothing_stored(reader: &Reader) -> anyhow::Error {
-    anyhow!(
-        "no session is stored in {}: run checks with `muster -r`, or choose another database with --db",
-        reader.database().display()
-    )
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! What a session is connected to: schedulers, clusters, the database.
 
-pub mod asked;
 pub mod budget;
 pub mod database;
 pub mod owners;

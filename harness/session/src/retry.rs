@@ -6,8 +6,6 @@ use tokio::time::Instant;
 
 /// How often an operation is tried again that failed for no fault of its own.
 const RETRIES: u32 = 3;
-/// A launch is tried, and the end of a job waited for, for so long while the other side cannot be reached.
-pub(crate) const OUTAGE_LIMIT: Duration = Duration::from_mins(5);
 
 /// A site that says `not now` without a time is asked again after this.
 pub(crate) const SHORTEST_PAUSE: Duration = Duration::from_millis(100);

@@ -7,6 +7,7 @@ use crate::{
     sql::Connection,
 };
 use std::path::Path;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 /// A database, open for reading.
 #[derive(Debug)]
@@ -89,9 +90,54 @@ impl Opened {
     }
 }
 
+/// This many questions of a reader are answered at once; others wait.
+const AT_ONCE: usize = 8;
+
+/// The connections of a reader. Each question has one of its own. They are opened when they are needed.
+#[derive(Debug)]
+pub(crate) struct Connections([Mutex<Option<Opened>>; AT_ONCE]);
+
+impl Connections {
+    pub(crate) fn of(first: Opened) -> Self {
+        let connections = Self(std::array::from_fn(|_| Mutex::default()));
+        if let Ok(mut place) = connections.0[0].try_lock() {
+            *place = Some(first);
+        }
+        connections
+    }
+
+    /// Returns a connection that answers no other question.
+    pub(crate) async fn free(&self, database: &Location) -> Result<MappedMutexGuard<'_, Opened>, StoreError> {
+        let free = self.0.iter().find_map(|place| place.try_lock().ok());
+        let mut place = match free {
+            Some(place) => place,
+            None => self.0[0].lock().await,
+        };
+        let opened = match place.take() {
+            Some(opened) => opened,
+            None => for_reading(database).await?,
+        };
+        Ok(MutexGuard::map(place, |place| place.insert(opened)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Reader, Store};
+
+    #[tokio::test]
+    async fn a_question_does_not_wait_for_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Location::File(folder.path().join("results.db"));
+        Store::open(&database).await.unwrap().close().await.unwrap();
+        for reader in [Reader::open(&database).await.unwrap(), Reader::of_writer(&database).await.unwrap()] {
+            let first = reader.connection().await.unwrap();
+            assert_eq!(reader.sessions(1, &|_| None).await.unwrap(), []);
+            drop(first);
+            assert_eq!(reader.sessions(1, &|_| None).await.unwrap(), []);
+        }
+    }
 
     #[test]
     fn a_file_that_may_not_be_looked_at_is_not_taken_for_none() {

@@ -76,6 +76,14 @@ impl Location {
         if self.has_password() { String::new() } else { format!(" --db {}", shell::quote(&self.as_argument().to_string_lossy())) }
     }
 
+    /// Returns a command of Muster, to be pasted in whatever folder: it names this database unless that is the default, or has a password:
+    /// then it is in `MUSTER_DB`.
+    pub fn command(&self, command: &str) -> String {
+        let here = self.clone().absolute();
+        let is_default = here == Self::of_user().absolute();
+        format!("muster {command}{}", if is_default { String::new() } else { here.flag() })
+    }
+
     /// What `--db` takes, with its password.
     pub fn as_argument(&self) -> OsString {
         match self {

@@ -95,10 +95,11 @@ const OTHERS: [&str; 53] = [
 ];
 
 /// Where every message of [`CALLS`] is on the page. What `muster convert` cannot convert has its line and a hint instead.
-const CRATES: [&str; 4] = ["harness/cli/", "harness/session/src/", "harness/host/src/", "harness/convert/src/stored/"];
+const CRATES: [&str; 5] =
+    ["harness/answers/src/", "harness/cli/", "harness/session/src/", "harness/host/src/", "harness/convert/src/stored/"];
 
 /// What makes a message, or says in which context an error was found.
-const CALLS: [&str; 18] = [
+const CALLS: [&str; 19] = [
     "bail!(",
     "anyhow!(",
     "ensure!(",
@@ -114,6 +115,7 @@ const CALLS: [&str; 18] = [
     "Err(",
     "io::Error::new(",
     "End::infra(",
+    "nknown(format!(",
     "return format!(",
     ".push(",
     "writeln!(",
@@ -123,7 +125,7 @@ const CALLS: [&str; 18] = [
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 27] = [
+const OTHERS_OF_CALLS: [&str; 25] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
@@ -138,10 +140,8 @@ const OTHERS_OF_CALLS: [&str; 27] = [
     "there is no scheduler",
     "no scheduler follows a scenario",
     "the date of today",
-    "the system of the metric",
     "the engine ended without a result for this case",
     // What was done, or a part of a sentence.
-    "the facts of the night before",
     "partition … runs on `…`",
     "; did you mean …?",
     // What goes on.

@@ -26,20 +26,22 @@ const LAYERS: &[(&str, u32)] = &[
     ("muster-report", 4),
     ("muster-slurm", 4),
     ("muster-store", 4),
-    ("muster-convert", 5),
-    ("muster-session", 5),
-    ("muster", 6),
+    ("muster-answers", 5),
+    ("muster-convert", 6),
+    ("muster-session", 6),
+    ("muster", 7),
 ];
 
 /// Who names these crates as dependencies, and why no other does. The tests of a crate, and crates of `tests/`, may name any.
 const ONLY_BY: &[(&str, &[&str], &str)] = &[
+    ("muster-answers", &["muster", "muster-session"], "values of lower crates are what others know of answers"),
     ("muster-check", &["muster", "muster-convert", "muster-session"], "schedulers, store and reports work on values of core"),
     ("muster-convert", &["muster"], "only the command line converts"),
     ("muster-ec2", &["muster"], "a session is given its schedulers, and knows the trait alone"),
     ("muster-fake", &["muster"], "a session is given its schedulers, and knows the trait alone"),
     (
         "muster-judge",
-        &["muster", "muster-report", "muster-store"],
+        &["muster", "muster-answers", "muster-report", "muster-store"],
         "verdicts over nights are computed from stored figures: a session judges its own cases with core",
     ),
     ("muster-k8s", &["muster"], "a session is given its schedulers, and knows the trait alone"),
@@ -53,7 +55,7 @@ const ONLY_BY: &[(&str, &[&str], &str)] = &[
         &["muster", "muster-ec2", "muster-k8s", "muster-local", "muster-slurm"],
         "who runs nothing has no stage folder",
     ),
-    ("muster-store", &["muster", "muster-session"], "decisions and reports work on values of core"),
+    ("muster-store", &["muster", "muster-answers", "muster-session"], "decisions and reports work on values of core"),
 ];
 
 /// Where crates are that are only tools of the tests. Nothing but a test names them.

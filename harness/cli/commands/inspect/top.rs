@@ -12,6 +12,7 @@ use crate::{
         scope::{self, InScope},
     },
 };
+use muster_answers::nothing_stored;
 use muster_core::decisions::pipeline::EXIT_INTERRUPTED;
 use muster_host::{clock, owner};
 use muster_report::{
@@ -115,7 +116,7 @@ async fn chosen(cli: &Cli, reader: &Reader, session: Option<&str>, terminal: Ter
     let is_open = |row: &SessionRow| matches!(row.state, SessionState::Running | SessionState::Unknown);
     let at = rows.iter().position(is_open).unwrap_or_default();
     let row = rows.into_iter().nth(at);
-    row.ok_or_else(|| database::nothing_stored(reader))
+    row.ok_or_else(|| nothing_stored(reader).into())
 }
 
 /// The schedulers that may have a Lease of an owner whose process is not visible from here.

@@ -13,11 +13,24 @@ use std::time::Duration;
 /// How long a case has been waiting and running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Elapsed {
-    /// Since the launch, while nothing ran.
+    /// The time since the launch, while nothing ran.
     pub pending: Duration,
-    /// Since the first task ran.
+    /// The time since the first task ran.
     pub running: Duration,
+    /// The time since the first [`Step::Overdue`]. `None`: no limit has passed unseen.
+    pub overdue: Option<Duration>,
 }
+
+/// What is known beside the status and the times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Signs {
+    /// The scheduler does not answer: the status is an old one.
+    pub is_away: bool,
+    pub is_cancelled: bool,
+}
+
+/// An operation is tried again for this long while the other side cannot be reached.
+pub const OUTAGE_LIMIT: Duration = Duration::from_mins(5);
 
 /// What to do next with a launched job.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +42,8 @@ pub enum Step {
     },
     /// It ended by itself: judge it.
     Judge(Ending),
+    /// A limit has passed, but the scheduler does not answer: the job may have ended in time. Wait for news of it.
+    Overdue,
     /// A limit is reached: stop it.
     TimedOut(Clock),
     /// The session is cancelled: stop it.
@@ -41,29 +56,33 @@ pub enum Step {
     },
 }
 
-/// Decides on a launched job. What ended by itself is judged even when the session is being cancelled.
-pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, cancelled: bool) -> Step {
-    let (clock, elapsed) = match status {
-        JobStatus::Ended(ending) => return ended(ending),
+/// Decides on a launched job. What ended by itself is judged even when the session is being cancelled. What ended unseen, after a limit
+/// had passed, is judged if it ended in time: the job's own times tell.
+pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, signs: Signs) -> Step {
+    let (clock, spent) = match status {
+        JobStatus::Ended(ending) => return ended(ending, limits.run.filter(|_| elapsed.overdue.is_some())),
         JobStatus::Gone { why, cause } => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
-        _ if cancelled => return Step::Cancelled,
+        _ if signs.is_cancelled => return Step::Cancelled,
         JobStatus::Running { has_ended: true, .. } => return Step::Wait { recheck_in: None },
         JobStatus::Running { .. } => (Clock::Run, elapsed.running),
         JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, elapsed.pending),
     };
     let Some(limit) = limits.of(clock) else { return Step::Wait { recheck_in: None } };
-    match limit.checked_sub(elapsed).filter(|left| !left.is_zero()) {
+    match limit.checked_sub(spent).filter(|left| !left.is_zero()) {
         Some(left) => Step::Wait { recheck_in: Some(left) },
+        None if signs.is_away && elapsed.overdue.unwrap_or_default() < OUTAGE_LIMIT => Step::Overdue,
         None => Step::TimedOut(clock),
     }
 }
 
-fn ended(ending: &Ending) -> Step {
+/// Decides on a job that has ended. `limit`: how long it may have run by its own times, where nobody has stopped it at its limit.
+fn ended(ending: &Ending, limit: Option<Duration>) -> Step {
     let lost =
         |outcome: Outcome, why: &str| Step::Lost { outcome, cause: ending.cause.clone().unwrap_or_else(|| why.to_owned()) };
     match (ending.limit, ending.disruption) {
         (Some(clock), _) => lost(Outcome::Timeout(clock), "the scheduler ended the job at its limit"),
         (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was ended by the site"),
+        (None, None) if limit.is_some_and(|limit| ending.ended.since(ending.started) > limit) => Step::TimedOut(Clock::Run),
         (None, None) => Step::Judge(ending.clone()),
     }
 }
@@ -161,7 +180,7 @@ mod tests {
 
     #[test]
     fn each_clock_ends_only_its_own_phase() {
-        let elapsed = Elapsed { pending: 5 * SECOND, running: 5 * SECOND };
+        let elapsed = Elapsed { pending: 5 * SECOND, running: 5 * SECOND, overdue: None };
         let pending = JobStatus::Pending { why: "quota".into() };
         let over = JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None, has_ended: true };
         let rows = [
@@ -174,28 +193,58 @@ mod tests {
             (&JobStatus::NotSeen, limits(Some(5), None), Step::TimedOut(Clock::Pending)),
         ];
         for (status, limits, step) in rows {
-            assert_eq!(next_step(status, elapsed, &limits, false), step, "{status:?} {limits:?}");
+            assert_eq!(next_step(status, elapsed, &limits, Signs::default()), step, "{status:?} {limits:?}");
         }
     }
 
     #[test]
     fn what_ended_by_itself_is_judged_even_when_cancelled() {
         let status = JobStatus::Ended(ending(None));
-        assert_eq!(next_step(&status, Elapsed::default(), &limits(None, None), true), Step::Judge(ending(None)));
-        assert_eq!(next_step(&running(), Elapsed::default(), &limits(None, None), true), Step::Cancelled);
+        let cancelled = Signs { is_cancelled: true, is_away: true };
+        assert_eq!(next_step(&status, Elapsed::default(), &limits(None, None), cancelled), Step::Judge(ending(None)));
+        assert_eq!(next_step(&running(), Elapsed::default(), &limits(None, None), cancelled), Step::Cancelled);
+    }
+
+    #[test]
+    fn a_limit_that_passes_while_the_scheduler_is_away_is_judged_by_the_times_of_the_job() {
+        let ran = |seconds: i64| JobStatus::Ended(Ending { ended: Timestamp::of_seconds(seconds), ..ending(None) });
+        let judged = |seconds: i64| Step::Judge(Ending { ended: Timestamp::of_seconds(seconds), ..ending(None) });
+        let (just, long) = (Some(Duration::ZERO), Some(OUTAGE_LIMIT));
+        // The status, since when a limit has passed, whether the scheduler is away, what follows.
+        let rows = [
+            (running(), None, false, Step::TimedOut(Clock::Run)),
+            (running(), None, true, Step::Overdue),
+            (running(), just, true, Step::Overdue),
+            (running(), just, false, Step::TimedOut(Clock::Run)),
+            (running(), long, true, Step::TimedOut(Clock::Run)),
+            (JobStatus::NotSeen, None, true, Step::Overdue),
+            (JobStatus::NotSeen, long, true, Step::TimedOut(Clock::Pending)),
+            (ran(9), just, false, judged(9)),
+            (ran(10), just, false, Step::TimedOut(Clock::Run)),
+            (ran(10), long, true, Step::TimedOut(Clock::Run)),
+            (ran(10), None, false, judged(10)),
+        ];
+        for (status, overdue, is_away, step) in rows {
+            let elapsed = Elapsed { pending: 10 * SECOND, running: 10 * SECOND, overdue };
+            let signs = Signs { is_away, is_cancelled: false };
+            assert_eq!(next_step(&status, elapsed, &limits(Some(9), Some(9)), signs), step, "{status:?} {overdue:?} {is_away}");
+        }
+        // Without a limit nothing is overdue.
+        let elapsed = Elapsed { running: 10 * SECOND, overdue: just, ..Elapsed::default() };
+        assert_eq!(next_step(&ran(10), elapsed, &limits(Some(9), None), Signs::default()), judged(10));
     }
 
     #[test]
     fn a_disrupted_job_is_not_judged() {
         let status = JobStatus::Ended(ending(Some(Disruption::Evicted)));
-        let step = next_step(&status, Elapsed::default(), &limits(None, None), false);
+        let step = next_step(&status, Elapsed::default(), &limits(None, None), Signs::default());
         assert!(matches!(step, Step::Lost { outcome: Outcome::Disrupted(Disruption::Evicted), .. }), "{step:?}");
     }
 
     #[test]
     fn what_the_scheduler_ended_at_our_limit_has_timed_out_whatever_its_exits_are() {
         let ending = Ending { limit: Some(Clock::Run), ..ending(Some(Disruption::Node)) };
-        let step = next_step(&JobStatus::Ended(ending), Elapsed::default(), &limits(None, None), false);
+        let step = next_step(&JobStatus::Ended(ending), Elapsed::default(), &limits(None, None), Signs::default());
         assert!(matches!(step, Step::Lost { outcome: Outcome::Timeout(Clock::Run), .. }), "{step:?}");
     }
 

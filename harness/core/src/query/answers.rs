@@ -14,6 +14,15 @@ pub struct Compared {
     pub rows: Vec<ComparedMetric>,
 }
 
+/// Two sides that are compared, in the words of the question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sides {
+    pub old: String,
+    pub new: String,
+    /// How many sessions each side has.
+    pub sessions: (usize, usize),
+}
+
 /// How verdicts were reached, and how often they are wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {

@@ -2,6 +2,7 @@
 
 use crate::{
     case::{CaseName, SessionId},
+    query::figures::NightNumber,
     result::{Outcome, Phase},
 };
 use regex::Regex;
@@ -64,6 +65,19 @@ pub struct FactChange {
     pub fact: String,
     pub before: Option<String>,
     pub after: Option<String>,
+}
+
+/// The failures of a night, or of several nights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NightOfCauses {
+    pub first: NightNumber,
+    /// The last night.
+    pub night: NightNumber,
+    pub systems: Vec<String>,
+    pub sessions: usize,
+    /// The number of cases with a result.
+    pub cases: usize,
+    pub causes: Vec<(Cause, Since<NightNumber>)>,
 }
 
 /// Groups failures by system and cause, the largest first. What one system has been through says nothing of another.

@@ -12,7 +12,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     query::{
-        causes::{Cause, FactChange, Level, Since},
+        causes::{Cause, FactChange, Level, NightOfCauses, Since},
         figures::{Metric, NightNumber},
     },
 };
@@ -22,19 +22,6 @@ use std::fmt::Write;
 /// So many cases of a group are named, and so many changes are listed.
 const NAMED: usize = 5;
 const CHANGES: usize = 8;
-
-/// The failures of a night, or of several.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NightOfCauses {
-    pub first: NightNumber,
-    /// The last.
-    pub night: NightNumber,
-    pub systems: Vec<String>,
-    pub sessions: usize,
-    /// Cases with a result.
-    pub cases: usize,
-    pub causes: Vec<(Cause, Since<NightNumber>)>,
-}
 
 /// A block for each cause, the one with the most cases first.
 pub fn report(night: &NightOfCauses, all: bool, screen: &Screen) -> String {

@@ -12,7 +12,7 @@ use crate::{
 };
 use muster_core::{
     query::{
-        answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Summary},
+        answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Sides, Summary},
         figures::Metric,
     },
     rules::perf::format_digits,
@@ -22,15 +22,6 @@ use std::fmt::Write;
 
 /// So many variables without a claimed difference are shown unless all are asked for.
 const OTHERS: usize = 10;
-
-/// What is compared, in the words of the question.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Sides {
-    pub old: String,
-    pub new: String,
-    /// How many sessions each side has.
-    pub sessions: (usize, usize),
-}
 
 const COLUMNS: [Column; 6] = [left("variable"), right("old"), right("new"), left("unit"), right("diff %"), left("verdict")];
 

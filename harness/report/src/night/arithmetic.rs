@@ -6,7 +6,7 @@ use crate::text::{
     table::{Layout, left, right},
     words::counted,
 };
-use muster_core::rules::perf::format_digits;
+use muster_core::{query::causes::FactChange, rules::perf::format_digits};
 use muster_judge::{
     night::{Began, Change, ChangeState, Explanation, Side, Step},
     stats::trend::Shape,
@@ -34,7 +34,7 @@ pub fn explain(night: &SystemNight<'_>, place: usize, explanation: Option<&Expla
 }
 
 /// A change: what is known of it, and what moved with it.
-pub fn why(night: &SystemNight<'_>, place: usize, change: &Change, facts: &[String], screen: &Screen) -> String {
+pub fn why(night: &SystemNight<'_>, place: usize, change: &Change, facts: &[FactChange], screen: &Screen) -> String {
     let metric = &night.system.metrics[place];
     let mut text = heading(night, place, screen);
     let state = match change.state {
@@ -74,8 +74,9 @@ pub fn why(night: &SystemNight<'_>, place: usize, change: &Change, facts: &[Stri
     if facts.is_empty() {
         let _ = writeln!(text, "  nothing that is recorded");
     }
-    for fact in facts {
-        let _ = writeln!(text, "  {}", one_line(fact));
+    for FactChange { fact, before, after } in facts {
+        let [before, after] = [before, after].map(|value| value.as_deref().unwrap_or("not recorded"));
+        let _ = writeln!(text, "  {}", one_line(&format!("{fact}: {before} -> {after}")));
     }
     text
 }

@@ -1,7 +1,10 @@
 //! `muster night`: an invented system whose memory is slower since Tuesday.
 
 use crate::sample::screen;
-use muster_core::{query::figures::Basis, rules::perf::Direction};
+use muster_core::{
+    query::{causes::FactChange, figures::Basis},
+    rules::perf::Direction,
+};
 use muster_judge::{
     night::{
         Annotation, AnnotationKind, Metric, MetricName, Night, NightVerdicts, Plan, Scope, Settings, System, Value, explain,
@@ -140,7 +143,8 @@ fn the_arithmetic_of_a_verdict() {
 fn a_change_with_what_moved_beside_it() {
     let text = with(|night| {
         let change = night.verdicts.verdicts[0].change().unwrap();
-        let facts = ["driver on 3 nodes: 550.1 -> 570.2".to_owned()];
+        let [before, after] = ["550.1", "570.2"].map(|value| Some(value.to_owned()));
+        let facts = [FactChange { fact: "driver on 3 nodes".to_owned(), before, after }];
         night::why(night, 0, change, &facts, &screen(100))
             + "---\n"
             + &night::why(night, 6, night.verdicts.verdicts[6].change().unwrap(), &[], &screen(100))

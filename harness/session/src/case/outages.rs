@@ -1,8 +1,7 @@
 //! Servers that do not answer, by partition: said when that takes long, every five minutes, and once when it is over. Otherwise a user sees cases that
 //! do nothing for minutes.
 
-use crate::retry::OUTAGE_LIMIT;
-use muster_core::result::Phase;
+use muster_core::{decisions::pipeline::OUTAGE_LIMIT, result::Phase};
 use muster_text::time::format_duration;
 use std::{
     collections::{BTreeMap, BTreeSet},

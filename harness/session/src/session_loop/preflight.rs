@@ -3,12 +3,12 @@
 use crate::{
     case::{QueuedCase, Work},
     engine::Engine,
-    retry::OUTAGE_LIMIT,
 };
 use futures_util::future::BoxFuture;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::Partition};
 use muster_core::{
     case::{CaseName, SessionId},
+    decisions::pipeline::OUTAGE_LIMIT,
     error::chain,
     job::scheduler::{Finding, Scheduler},
 };

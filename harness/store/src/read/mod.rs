@@ -1,4 +1,4 @@
-//! The reading side: a connection of its own, that works while another process writes and after a writer was killed.
+//! The reading side: connections of its own, that work while another process writes and after a writer was killed.
 //! It needs no right to write, and no writer waits for it.
 
 pub(crate) mod changes;
@@ -14,7 +14,7 @@ pub(crate) mod selected;
 
 use crate::{
     Location, Owner, StoreError, connect,
-    connect::Opened,
+    connect::{Connections, Opened},
     sql::{Row, Statement, query},
 };
 use muster_core::{
@@ -33,7 +33,7 @@ use std::{
     sync::{Arc, Mutex as StdMutex},
     time::Duration,
 };
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::MappedMutexGuard;
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,11 +88,11 @@ pub struct JobRow {
     pub swept: bool,
 }
 
-/// The results database, open for reading.
+/// The results database, open for reading. Several questions may be asked at once.
 #[derive(Debug)]
 pub struct Reader {
     database: Location,
-    connection: Mutex<Opened>,
+    connections: Connections,
     /// What was sealed is read with them.
     secrets: Secrets,
     /// Sessions whose rows make no sense, with the reason.
@@ -121,15 +121,15 @@ impl Reader {
     /// [`StoreError::OlderSchema`] if an earlier version has written it.
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
-        let connection = Mutex::new(connect::for_reading(&database).await?);
-        Ok(Self { database, connection, secrets: Secrets::default(), unread: StdMutex::default() })
+        let connections = Connections::of(connect::for_reading(&database).await?);
+        Ok(Self { database, connections, secrets: Secrets::default(), unread: StdMutex::default() })
     }
 
     /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
     pub async fn of_writer(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
-        let connection = Mutex::new(connect::for_reading_of_writer(&database).await?);
-        Ok(Self { database, connection, secrets: Secrets::default(), unread: StdMutex::default() })
+        let connections = Connections::of(connect::for_reading_of_writer(&database).await?);
+        Ok(Self { database, connections, secrets: Secrets::default(), unread: StdMutex::default() })
     }
 
     /// The same, which reads what was stored with these secrets as it was before.
@@ -211,7 +211,7 @@ impl Reader {
 
     /// How long the owner of a session has shown no sign of life, by the clock of the server; `None`: a file has none.
     pub async fn silence(&self, session: &SessionId) -> Result<Option<Duration>, StoreError> {
-        let Some(text) = self.connection.lock().await.connection().dialect().silence() else { return Ok(None) };
+        let Some(text) = self.connection().await?.connection().dialect().silence() else { return Ok(None) };
         let statement = || query(text).bind(session.0.clone());
         let rows = self.all("the age of a heartbeat", statement, |row| row.try_get::<Option<i64>>(0)).await?;
         let age = rows.into_iter().next().flatten();
@@ -314,8 +314,8 @@ impl Reader {
     }
 
     /// For several questions whose answers belong together: they are asked until [`Reader::stands`] says that they stand.
-    pub(crate) async fn connection(&self) -> MutexGuard<'_, Opened> {
-        self.connection.lock().await
+    pub(crate) async fn connection(&self) -> Result<MappedMutexGuard<'_, Opened>, StoreError> {
+        self.connections.free(&self.database).await
     }
 
     /// An answer, if what was read is what is there, or after many tries. `None`: the database is open again, and is asked again.
@@ -343,7 +343,7 @@ impl Reader {
         decode: impl Fn(&Row) -> Result<T, sqlx::Error>,
     ) -> Result<Vec<T>, StoreError> {
         let failed = |cause: sqlx::Error| StoreError::Read { database: self.database.clone(), what, cause: cause.into() };
-        let mut connection = self.connection.lock().await;
+        let mut connection = self.connection().await?;
         let mut tries = 0;
         loop {
             let mut decoded = Vec::new();

@@ -62,7 +62,7 @@ impl Going {
 impl Reader {
     /// What [`Upkeep::prune`](crate::Upkeep::prune) would remove.
     pub async fn would_prune(&self, keep: &Keep, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Going, StoreError> {
-        let (mut opened, mut tries) = (self.connection().await, 0);
+        let (mut opened, mut tries) = (self.connection().await?, 0);
         loop {
             let going = to_prune(opened.connection(), self.database(), keep, &alive).await;
             if let Some(going) = self.stands(&mut opened, going, &mut tries).await? {
@@ -81,7 +81,7 @@ impl Reader {
         now: Timestamp,
         alive: impl Fn(&Owner) -> Option<bool>,
     ) -> Result<Going, StoreError> {
-        let (mut opened, mut tries) = (self.connection().await, 0);
+        let (mut opened, mut tries) = (self.connection().await?, 0);
         loop {
             let going = to_delete(opened.connection(), self.database(), sessions, now, &alive).await;
             if let Some(going) = self.stands(&mut opened, going, &mut tries).await? {

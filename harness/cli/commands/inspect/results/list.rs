@@ -4,9 +4,13 @@ use super::{questions::filters, resolve_states};
 use crate::{
     args::{Cli, ListArgs, OutputFormat, TableFormat},
     terminal::Terminal,
-    wiring::asked::Asked,
+    wiring::database,
 };
 use anyhow::bail;
+use muster_answers::{
+    Asked,
+    sessions::{self, Listed},
+};
 use muster_core::{
     job::{status::Disruption, workload::Clock},
     query::spec::Selection,
@@ -18,12 +22,9 @@ use muster_report::{
     results::{self, ListedSession},
 };
 use muster_session::runtime;
-use muster_store::{Selected, SessionRow};
+use muster_store::SessionRow;
 use muster_text::{decode::Words as _, diagnostic::did_you_mean};
 use std::collections::BTreeSet;
-
-/// So many sessions are looked through at once for their cases.
-const CHUNK: usize = 100;
 
 /// So many cases are counted at once, or those of one session: all of them are in memory.
 const CASES: u32 = 2_000;
@@ -31,7 +32,7 @@ const CASES: u32 = 2_000;
 pub fn list(cli: &Cli, args: &ListArgs, terminal: Terminal) -> anyhow::Result<u8> {
     args.outcome.iter().try_for_each(|outcome| is_known(outcome))?;
     let selection = Selection::parse(args.selection.as_deref().unwrap_or_default())?.and(&filters(cli, &args.filters)?);
-    list_some(cli, &selection, (args.limit, &args.outcome), args.format, terminal)
+    list_some(cli, &selection, Listed { limit: args.limit, outcomes: &args.outcome }, args.format, terminal)
 }
 
 /// `--list-stored-sessions`: every session of a selection.
@@ -40,21 +41,22 @@ pub fn list_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> an
         Some(TableFormat::Csv) => OutputFormat::Csv,
         Some(TableFormat::Pretty | TableFormat::Plain) | None => OutputFormat::Table,
     };
-    list_some(cli, selection, (u32::MAX, &[]), format, terminal)
+    list_some(cli, selection, Listed { limit: u32::MAX, outcomes: &[] }, format, terminal)
 }
 
 /// At most so many, and only those with one of these outcomes.
 fn list_some(
     cli: &Cli,
     selection: &Selection,
-    (limit, outcomes): (u32, &[String]),
+    Listed { limit, outcomes }: Listed<'_>,
     format: OutputFormat,
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
+        let reader = database::reader_for(cli, &[selection], terminal).await?;
+        let asked = database::asked(&reader);
         // One more than asked for: whether the list is cut.
-        let rows = selected(cli, &asked, selection, (limit.saturating_add(1), outcomes), terminal).await?;
+        let rows = selected(cli, &asked, selection, Listed { limit: limit.saturating_add(1), outcomes }, terminal).await?;
         if rows.is_empty() {
             asked.are_known(&selection.filters).await?;
         }
@@ -108,52 +110,27 @@ fn parts(mut rows: &[SessionRow]) -> Vec<&[SessionRow]> {
 }
 
 /// The sessions of a selection with their states, the newest first.
-pub(super) fn rows(
-    cli: &Cli,
-    selection: &Selection,
-    only: (u32, &[String]),
-    terminal: Terminal,
-) -> anyhow::Result<Vec<SessionRow>> {
-    runtime::build()?.block_on(async { selected(cli, &Asked::open(cli, terminal).await?, selection, only, terminal).await })
+pub(super) fn rows(cli: &Cli, selection: &Selection, listed: Listed<'_>, terminal: Terminal) -> anyhow::Result<Vec<SessionRow>> {
+    runtime::build()?.block_on(async {
+        let reader = database::reader_for(cli, &[selection], terminal).await?;
+        selected(cli, &database::asked(&reader), selection, listed, terminal).await
+    })
 }
 
 async fn selected(
     cli: &Cli,
-    asked: &Asked,
+    asked: &Asked<'_>,
     selection: &Selection,
-    only: (u32, &[String]),
+    listed: Listed<'_>,
     terminal: Terminal,
 ) -> anyhow::Result<Vec<SessionRow>> {
-    let ids: Vec<_> = chosen(asked, selection, only).await?.into_iter().map(|one| one.session.id).collect();
+    let ids: Vec<_> = sessions::list(asked, selection, listed).await?.into_iter().map(|one| one.session.id).collect();
     let mut rows = asked.reader.sessions_of(&ids, &owner::is_alive).await?;
-    resolve_states(cli, &asked.reader, &mut rows, terminal).await?;
+    resolve_states(cli, asked.reader, &mut rows, terminal).await?;
     for (session, why) in asked.reader.unread() {
         terminal.note(&format!("warning: session {session} cannot be read and is left out: {why}"));
     }
     Ok(rows)
-}
-
-/// The sessions that are listed, the newest first.
-async fn chosen(asked: &Asked, selection: &Selection, (limit, outcomes): (u32, &[String])) -> anyhow::Result<Vec<Selected>> {
-    let is_by_case = !outcomes.is_empty() || !selection.filters.is_empty();
-    let most = if is_by_case || selection.condition.is_some() { u32::MAX } else { limit };
-    let limit = limit as usize;
-    let all = asked.sessions_or_none(selection, most).await?;
-    if !is_by_case {
-        return Ok(all.into_iter().take(limit).collect());
-    }
-    let mut chosen = Vec::new();
-    for part in all.chunks(CHUNK) {
-        let cases = asked.reader.cases(part, &selection.filters).await?;
-        let meant: BTreeSet<usize> =
-            cases.iter().filter(|case| has_outcome(case.outcome.as_ref(), outcomes)).map(|case| case.session).collect();
-        chosen.extend(meant.into_iter().filter_map(|place| part.get(place).cloned()));
-        if chosen.len() >= limit {
-            break;
-        }
-    }
-    chosen.truncate(limit);
-    Ok(chosen)
 }
 
 /// Checks that an outcome may be called so.
@@ -176,14 +153,6 @@ fn is_known(wanted: &str) -> anyhow::Result<()> {
     let near = did_you_mean(wanted, words.iter().copied().chain(whole.iter().map(String::as_str)));
     let near = near.unwrap_or_else(|| format!("there are {}", words.into_iter().collect::<Vec<_>>().join(", ")));
     bail!("no outcome is called `{wanted}`: {near}")
-}
-
-/// Whether an outcome is one of these: a word, a word with its detail, or `failed`.
-fn has_outcome(outcome: Option<&Outcome>, wanted: &[String]) -> bool {
-    let is = |outcome: &Outcome, wanted: &String| {
-        wanted == outcome.row().word || *wanted == outcome.to_string() || (wanted == "failed" && !outcome.is_fine())
-    };
-    wanted.is_empty() || outcome.is_some_and(|outcome| wanted.iter().any(|wanted| is(outcome, wanted)))
 }
 
 #[cfg(test)]

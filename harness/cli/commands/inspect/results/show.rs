@@ -5,12 +5,10 @@ use crate::{
     args::{self, Beneath, Cli},
     reports::files::ReportFiles,
     terminal::Terminal,
-    wiring::{
-        asked::Asked,
-        database::{self, LATEST},
-    },
+    wiring::database::{self, LATEST},
 };
 use anyhow::{anyhow, ensure};
+use muster_answers::{Asked, sessions};
 use muster_core::{
     case::matcher::Matcher,
     decisions::{
@@ -28,8 +26,8 @@ use std::ffi::OsString;
 
 pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases, end) = runtime::build()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
-        let reader = &asked.reader;
+        let reader = &database::reader_for_question(cli, terminal).await?;
+        let asked = database::asked(reader);
         let mut filters = of_system(cli)?;
         let mut row = match named(cli, &asked, what, &filters, terminal).await {
             Ok(row) => row,
@@ -74,11 +72,8 @@ pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow:
     Ok(0)
 }
 
-/// So many sessions are looked through at once.
-const CHUNK: usize = 100;
-
 /// The session that is named, on the system that is asked for.
-async fn named(cli: &Cli, asked: &Asked, what: &str, filters: &Filters, terminal: Terminal) -> anyhow::Result<SessionRow> {
+async fn named(cli: &Cli, asked: &Asked<'_>, what: &str, filters: &Filters, terminal: Terminal) -> anyhow::Result<SessionRow> {
     let is_meant = |session: &Session| filters.systems.iter().all(|system| system.admits(&session.system));
     if what == LATEST && !filters.systems.is_empty() {
         asked.are_known(filters).await?;
@@ -93,14 +88,14 @@ async fn named(cli: &Cli, asked: &Asked, what: &str, filters: &Filters, terminal
         }
         return newest.ok_or_else(|| anyhow!("no session of this system is stored: leave out --system"));
     }
-    let row = database::session_named(cli, &asked.reader, what, terminal).await?;
+    let row = database::session_named(cli, asked.reader, what, terminal).await?;
     let Session { id, system, .. } = &row.session;
     ensure!(is_meant(&row.session), "session {id} ran on `{system}`: leave out --system");
     Ok(row)
 }
 
 /// What begins no session is no case either: the nearest names help.
-async fn of_neither(asked: &Asked, error: anyhow::Error, filters: &Filters) -> anyhow::Error {
+async fn of_neither(asked: &Asked<'_>, error: anyhow::Error, filters: &Filters) -> anyhow::Error {
     let is_no_session = matches!(error.downcast_ref(), Some(StoreError::NoSession { .. }));
     match asked.are_known(filters).await {
         Err(no_case) if is_no_session => anyhow!("{error}, and {no_case}"),
@@ -109,12 +104,7 @@ async fn of_neither(asked: &Asked, error: anyhow::Error, filters: &Filters) -> a
 }
 
 /// The newest session with such a case.
-async fn newest_with(asked: &Asked, filters: &Filters) -> anyhow::Result<Option<SessionRow>> {
-    for part in asked.sessions_or_none(&Selection::default(), u32::MAX).await?.chunks(CHUNK) {
-        let newest = asked.reader.cases(part, filters).await?.iter().map(|case| case.session).min();
-        if let Some(one) = newest.and_then(|place| part.get(place)) {
-            return Ok(asked.reader.session_of(&one.session.id, &owner::is_alive).await?);
-        }
-    }
-    Ok(None)
+async fn newest_with(asked: &Asked<'_>, filters: &Filters) -> anyhow::Result<Option<SessionRow>> {
+    let Some(newest) = sessions::newest_with(asked, filters).await? else { return Ok(None) };
+    Ok(asked.reader.session_of(&newest.session.id, &owner::is_alive).await?)
 }

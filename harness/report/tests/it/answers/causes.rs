@@ -6,10 +6,10 @@ use insta::assert_snapshot;
 use muster_core::{
     case::{CaseName, SessionId},
     job::scheduler::Disruption,
-    query::causes::{FactChange, Failure, Level, Since, group},
+    query::causes::{FactChange, Failure, Level, NightOfCauses, Since, group},
     result::{Failure as Why, Outcome, Phase},
 };
-use muster_report::causes::{NightOfCauses, json, report};
+use muster_report::causes::{json, report};
 
 fn failure(name: &str, outcome: Outcome, cause: &str, nodes: &[&str]) -> Failure {
     Failure {

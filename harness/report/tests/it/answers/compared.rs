@@ -4,10 +4,10 @@ use super::metric;
 use crate::sample::{colored, screen};
 use insta::assert_snapshot;
 use muster_core::{
-    query::answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Summary},
+    query::answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Sides, Summary},
     rules::perf::Direction,
 };
-use muster_report::compared::{Sides, csv, json, report};
+use muster_report::compared::{csv, json, report};
 
 fn sides() -> Sides {
     Sides { old: "2026-11-01..2026-11-14".into(), new: "2026-11-15..2026-11-28".into(), sessions: (14, 13) }

@@ -58,6 +58,7 @@ impl Clocks {
         Elapsed {
             pending: self.pending + self.pending_since.map_or(Duration::ZERO, |since| since.elapsed()),
             running: self.running_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            overdue: None,
         }
     }
 }
@@ -79,7 +80,7 @@ mod tests {
         for status in [&JobStatus::NotSeen, &pending, &running, &pending, &running] {
             clocks.saw(status);
             advance(Duration::from_secs(10)).await;
-            let Elapsed { pending, running } = clocks.elapsed();
+            let Elapsed { pending, running, .. } = clocks.elapsed();
             seen.push((pending.as_secs(), running.as_secs()));
         }
         assert_eq!(seen, [(10, 0), (20, 0), (20, 10), (30, 20), (30, 30)]);

@@ -4,10 +4,11 @@ use super::Attempt;
 use crate::{
     case::{context::Context, record::Record},
     panics::panic_message,
-    retry::{Failures, OUTAGE_LIMIT},
+    retry::Failures,
 };
 use futures_util::FutureExt;
 use muster_core::{
+    decisions::pipeline::OUTAGE_LIMIT,
     error::{Class, chain},
     job::scheduler::{Disposition, Job, Leftovers, Scheduler},
     result::Phase,

@@ -9,10 +9,10 @@ use crate::{
     },
     crash_points,
     panics::panic_message,
-    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
+    retry::{Failures, SHORTEST_PAUSE},
 };
 use muster_core::{
-    decisions::pipeline::{Step, next_step},
+    decisions::pipeline::{OUTAGE_LIMIT, Signs, Step, next_step},
     error::SchedulerError,
     job::{
         scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
@@ -191,7 +191,7 @@ impl Attempt<'_> {
     /// Waits for room, but no longer than `max_pending_time`.
     async fn await_room(&self, why: &str, retry_after: Duration) -> Result<(), End> {
         let seen = JobStatus::Pending { why: why.to_owned() };
-        match next_step(&seen, self.clocks.elapsed(), &self.limits, false) {
+        match next_step(&seen, self.clocks.elapsed(), &self.limits, Signs::default()) {
             Step::Wait { recheck_in } => {
                 let pause = retry_after.max(SHORTEST_PAUSE);
                 self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;

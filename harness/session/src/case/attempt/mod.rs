@@ -31,11 +31,11 @@ use crate::{
         collect::{Collector, Drained},
         spool::Spool,
     },
-    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
+    retry::{Failures, SHORTEST_PAUSE},
 };
 use muster_core::{
     case::CaseName,
-    decisions::pipeline::{Step, next_step},
+    decisions::pipeline::{Elapsed, Signs, Step, next_step},
     error::{Class, SchedulerError, chain},
     job::{
         scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
@@ -150,27 +150,22 @@ impl<'a> Attempt<'a> {
     async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
         let mut seen: Option<JobStatus> = None;
         let mut failures = Failures::default();
-        let mut late: Option<Instant> = None;
+        let mut overdue: Option<Instant> = None;
         loop {
-            let cancelled = self.context.cancel.is_cancelled();
+            let signs = Signs { is_away: failures.is_any(), is_cancelled: self.context.cancel.is_cancelled() };
+            let elapsed = Elapsed { overdue: overdue.map(|since| since.elapsed()), ..self.clocks.elapsed() };
             let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
-            let recheck_in = match next_step(status, self.clocks.elapsed(), &self.limits, cancelled) {
+            let recheck_in = match next_step(status, elapsed, &self.limits, signs) {
                 Step::Wait { recheck_in } => {
                     // There is time left: it was another limit.
-                    late = late.filter(|_| recheck_in.is_none());
+                    overdue = overdue.filter(|_| recheck_in.is_none());
                     recheck_in
                 }
-                // Seen only after the limit, because of an outage: the job's own times tell how long it ran.
-                Step::Judge(ending)
-                    if late.is_some() && self.limits.run.is_some_and(|limit| ending.ended.since(ending.started) > limit) =>
-                {
-                    return Err(self.timed_out(Clock::Run, None, Phase::Run));
-                }
-                Step::Judge(ending) => return Ok(ending),
-                // What was seen last is older than the limit: the job may have ended in time.
-                Step::TimedOut(_) if failures.is_any() && late.get_or_insert_with(Instant::now).elapsed() < OUTAGE_LIMIT => {
+                Step::Overdue => {
+                    overdue.get_or_insert_with(Instant::now);
                     Some(NO_NEWS)
                 }
+                Step::Judge(ending) => return Ok(ending),
                 Step::TimedOut(clock) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run)),
                 Step::Cancelled => return Err(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled())),
                 Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause)),
@@ -179,7 +174,7 @@ impl<'a> Attempt<'a> {
                 biased;
                 answer = self.scheduler.wait(&self.job, seen.as_ref()) => answer,
                 () = sleep(recheck_in.unwrap_or(Duration::MAX)) => {
-                    if late.is_some() {
+                    if overdue.is_some() {
                         failures = Failures::default();
                     }
                     continue;

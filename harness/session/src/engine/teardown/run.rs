@@ -15,11 +15,12 @@ use crate::{
     },
     folders::Folders,
     panics::panic_message,
-    retry::{Failures, OUTAGE_LIMIT, SHORTEST_PAUSE},
+    retry::{Failures, SHORTEST_PAUSE},
 };
 use futures_util::FutureExt;
 use muster_core::{
     case::{CaseName, Identifier},
+    decisions::pipeline::OUTAGE_LIMIT,
     error::chain,
     job::{
         scheduler::{Disposition, Ending, Exit, Job, JobStatus, Launch, Scheduler},

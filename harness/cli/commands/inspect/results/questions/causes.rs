@@ -4,137 +4,25 @@ use super::filters;
 use crate::{
     args::{CausesArgs, Cli},
     terminal::Terminal,
-    wiring::asked::Asked,
+    wiring::database,
 };
-use anyhow::ensure;
-use muster_core::{
-    query::{
-        causes::{self, Cause, Level, Since},
-        figures::NightNumber,
-        spec::Selection,
-    },
-    result::{Failure, Outcome},
-};
-use muster_host::clock;
-use muster_judge::night::Night;
-use muster_report::causes::{NightOfCauses, json, report};
+use muster_answers::causes as answers;
+use muster_core::query::spec::Selection;
+use muster_report::causes::{json, report};
 use muster_session::runtime;
-use muster_store::{Occurrence, Reader};
-use std::collections::BTreeMap;
-
-/// So many nights back the last good one is looked for.
-const NIGHTS: NightNumber = 120;
-/// Of a group so many cases are looked at.
-const CASES: usize = 12;
 
 pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.night.as_deref().unwrap_or("last-night"))?.and(&filters(cli, &args.filters)?);
     let (night, future) = runtime::of_question()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
-        let sessions = asked.sessions(&selection).await?;
-        super::are_placed(cli, &sessions)?;
-        let nights = || sessions.iter().filter_map(|session| session.night);
-        let (first, night) = (nights().min().unwrap_or_default(), nights().max().unwrap_or_default());
-        let failures = asked.reader.failures(&sessions, &selection.filters).await?;
-        let is_filtered = !selection.filters.is_empty();
-        if failures.cases == 0 {
-            asked.are_known(&selection.filters).await?;
-        }
-        ensure!(failures.cases > 0 || !is_filtered, "no case in `{selection}` has a result");
-        let mut groups = Vec::new();
-        for cause in causes::group(failures.failures) {
-            let since = since(&asked.reader, &cause, night).await?;
-            groups.push((cause, since));
-        }
-        let of_causes = NightOfCauses {
-            first,
-            night,
-            systems: failures.systems.into_iter().collect(),
-            sessions: failures.sessions,
-            cases: failures.cases,
-            causes: groups,
-        };
-        let nights = if args.night.is_none() { asked.reader.nights(clock::now()).await? } else { Vec::new() };
-        anyhow::Ok((of_causes, nights.into_iter().filter_map(|nights| nights.future).max()))
+        let reader = database::reader_for(cli, &[&selection], terminal).await?;
+        let asked = database::asked(&reader);
+        let night = answers::causes(&asked, &selection).await?;
+        let future = if args.night.is_none() { answers::future(&asked).await? } else { None };
+        anyhow::Ok((night, future))
     })?;
     if let Some(future) = future {
-        terminal.note(&format!(
-            "note: a session is dated {future}, in the future, and is not looked at: is the clock of its machine right?"
-        ));
+        terminal.note(&format!("note: {future}"));
     }
     terminal.print(&if args.json { json(&night)? } else { report(&night, args.all, &terminal.screen()) });
     Ok(0)
-}
-
-/// The results of the cases of a group by night; of each, which case it is.
-type Nights = BTreeMap<NightNumber, Vec<(usize, Occurrence)>>;
-
-/// Since when a group fails, and what changed then.
-async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Result<Since<NightNumber>> {
-    let mut nights = nights(reader, cause, (night - NIGHTS, night)).await?;
-    let mut since = since_of(&nights, night);
-    if since.last_good.is_none() {
-        nights = self::nights(reader, cause, (NightNumber::MIN, night)).await?;
-        since = since_of(&nights, night);
-    }
-    since.level = level(reader, cause, night).await?.filter(|level| since.first_bad.is_none_or(|bad| level.since <= bad));
-    if let Some((good, bad)) = compared(&nights, &since) {
-        let (before, after) = (reader.facts(&good, &bad).await?, reader.facts(&bad, &bad).await?);
-        since.changed = causes::changed(&before, &after);
-    }
-    Ok(since)
-}
-
-async fn nights(reader: &Reader, cause: &Cause, range: (NightNumber, NightNumber)) -> anyhow::Result<Nights> {
-    let mut nights = Nights::new();
-    for (case, failure) in cause.failures.iter().take(CASES).enumerate() {
-        for occurrence in reader.occurrences(&failure.name, range).await? {
-            nights.entry(occurrence.night).or_default().push((case, occurrence));
-        }
-    }
-    Ok(nights)
-}
-
-fn since_of(nights: &Nights, night: NightNumber) -> Since<NightNumber> {
-    // Of several nights that are asked about, the group may have been well in the last.
-    let failed =
-        nights.iter().rev().find(|(_, all)| all.iter().any(|(_, one)| !one.is_fine)).map_or(night, |(failed, _)| *failed);
-    let is_good = |of_night: &[(usize, Occurrence)]| of_night.iter().any(|(_, one)| one.is_fine);
-    let earlier = nights.iter().rev().filter(|(number, _)| **number < failed).map(|(number, all)| (*number, is_good(all)));
-    causes::since(failed, earlier)
-}
-
-/// Since when a figure of the cases that are too slow is at a worse level, as `muster night` has found it: that may be long before one
-/// misses its reference.
-async fn level(reader: &Reader, cause: &Cause, night: NightNumber) -> anyhow::Result<Option<Level<NightNumber>>> {
-    let slow = cause.failures.iter().filter(|failure| failure.outcome == Outcome::Fail(Failure::Performance));
-    let at = Night(i32::try_from(night)?);
-    for failure in slow.take(CASES) {
-        if let Some(change) = reader.worse_levels(&failure.name, at).await?.first() {
-            let (low, high) = change.since_interval;
-            let interval = (low.0.into(), high.0.into());
-            return Ok(Some(Level { change: change.id.to_string(), since: change.since.0.into(), interval }));
-        }
-    }
-    Ok(None)
-}
-
-/// The good runs of a case in a night and the bad ones in a later night, or those before and after the change of its level: what differs
-/// between two cases says nothing.
-fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(Vec<&'a Occurrence>, Vec<&'a Occurrence>)> {
-    let (good, bad, has_level) = match (&since.level, since.last_good, since.first_bad) {
-        // `high` and later; before `low`.
-        (Some(Level { interval: (low, high), .. }), ..) => (*low - 1, *high..=NightNumber::MAX, true),
-        (None, Some(good), Some(bad)) => (good, bad..=bad, false),
-        (None, ..) => return None,
-    };
-    let runs = |all: &'a [(usize, Occurrence)], case: usize, is_fine: bool| -> Vec<&'a Occurrence> {
-        let is_meant = |(of, one): &&(usize, Occurrence)| *of == case && (has_level || one.is_fine == is_fine);
-        all.iter().filter(is_meant).map(|(_, one)| one).collect()
-    };
-    nights.range(bad).flat_map(|(_, all)| all.iter().map(move |(case, _)| (all, *case))).find_map(|(all, case)| {
-        let after = runs(all, case, false);
-        let before = nights.range(..=good).rev().map(|(_, all)| runs(all, case, true)).find(|runs| !runs.is_empty())?;
-        (!after.is_empty()).then_some((before, after))
-    })
 }

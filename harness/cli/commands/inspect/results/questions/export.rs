@@ -4,7 +4,7 @@ use super::filters;
 use crate::{
     args::{Cli, ExportArgs, ExportFormat},
     terminal::Terminal,
-    wiring::asked::Asked,
+    wiring::database,
 };
 use anyhow::bail;
 use muster_core::query::spec::Selection;
@@ -26,14 +26,15 @@ pub fn export_json(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyh
 
 fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal: Terminal) -> anyhow::Result<u8> {
     runtime::of_question()?.block_on(async {
-        let asked = Asked::open(cli, terminal).await?;
+        let reader = database::reader_for(cli, &[selection], terminal).await?;
+        let asked = database::asked(&reader);
         let mut sessions = asked.sessions(selection).await?;
         sessions.reverse();
-        let names = asked.reader.names().await?;
+        let names = reader.names().await?;
         let mut number = 0;
         for one in &sessions {
             // One session at a time: all of them may not fit into memory.
-            let mut cases = asked.reader.results(&one.session.id).await?;
+            let mut cases = reader.results(&one.session.id).await?;
             cases.retain(|case| names.are_admitted(&selection.filters, &case.name, &case.about.tags));
             if cases.is_empty() && !selection.filters.is_empty() {
                 continue;

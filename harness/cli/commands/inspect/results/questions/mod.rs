@@ -14,20 +14,12 @@ pub(super) use history::history;
 pub(super) use import::import;
 pub(super) use suggest::suggest;
 
-use crate::{
-    args::{Cli, FilterArgs},
-    settings::on_this_database,
-};
-use anyhow::{bail, ensure};
+use crate::args::{Cli, FilterArgs};
+use anyhow::bail;
 use muster_core::{
     case::matcher::Matcher,
-    query::{
-        figures::Metric,
-        spec::{Filter, Filters},
-    },
+    query::spec::{Filter, Filters},
 };
-use muster_store::Selected;
-use std::collections::BTreeSet;
 
 /// The filters of the flags. A `--system` that is typed is one, too.
 pub(super) fn filters(cli: &Cli, args: &FilterArgs) -> anyhow::Result<Filters> {
@@ -68,30 +60,4 @@ fn typed(args: &FilterArgs) -> anyhow::Result<Filters> {
         checks: checks.collect::<Result<_, _>>()?,
         cases: Vec::new(),
     })
-}
-
-/// Whether a metric is one of these variables, or a row of its table; none are all.
-fn is_variable(metric: &Metric, variables: &[String]) -> bool {
-    variables.is_empty() || variables.iter().any(|variable| metric.variable == *variable || metric.label() == *variable)
-}
-
-/// # Errors
-/// The first of these variables that none of the metrics is, with those that there are.
-fn are_variables<'a>(of: &str, variables: &[String], metrics: impl Iterator<Item = &'a Metric>) -> anyhow::Result<()> {
-    let metrics: Vec<&Metric> = metrics.collect();
-    let is_missing = |variable: &&String| !metrics.iter().any(|metric| is_variable(metric, std::slice::from_ref(variable)));
-    let Some(missing) = variables.iter().find(is_missing) else { return Ok(()) };
-    let names: BTreeSet<&str> = metrics.iter().map(|metric| metric.variable.as_str()).collect();
-    bail!("`{of}` has no variable `{missing}`: it has {}", names.into_iter().collect::<Vec<_>>().join(", "))
-}
-
-/// Sessions that no night is known of have no figures by night.
-fn are_placed(cli: &Cli, sessions: &[Selected]) -> anyhow::Result<()> {
-    let unplaced = sessions.iter().filter(|session| session.night.is_none()).count();
-    ensure!(
-        unplaced < sessions.len() || sessions.is_empty(),
-        "an older muster has stored these sessions, and their figures have no night yet: `{}` places them",
-        on_this_database(cli, "results rebuild")
-    );
-    Ok(())
 }

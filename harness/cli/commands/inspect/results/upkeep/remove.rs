@@ -11,6 +11,7 @@ use crate::{
     wiring::database,
 };
 use anyhow::ensure;
+use muster_answers::sessions::Listed;
 use muster_core::{case::SessionId, query::spec::Selection};
 use muster_host::{clock, owner};
 use muster_report::time;
@@ -34,7 +35,7 @@ fn would_delete(cli: &Cli, rows: &[SessionRow], terminal: Terminal) -> anyhow::R
 
 /// `--delete-stored-sessions`: every session of a selection. A filter of cases chooses the sessions that have such a case.
 pub fn delete_selected(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyhow::Result<u8> {
-    let rows = list::rows(cli, selection, (u32::MAX, &[]), terminal)?;
+    let rows = list::rows(cli, selection, Listed { limit: u32::MAX, outcomes: &[] }, terminal)?;
     ensure!(!rows.is_empty(), "no session is in `{selection}`: nothing is deleted");
     if cli.action.dry_run.is_some() { would_delete(cli, &rows, terminal) } else { delete_rows(cli, &rows, terminal) }
 }

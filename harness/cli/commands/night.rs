@@ -1,27 +1,20 @@
 //! `muster night`: what changed in a night, per system, with one stated error rate.
-//!
-//! ```text
-//! stored   figures of a system -> judged nights
-//! chosen   the night, the system, the metric and the change that a person names
-//! ```
-
-mod chosen;
-mod stored;
 
 use crate::{
     args::{Cli, FailOn, NightArgs, NightCommand, NightFormat},
     inputs::files::{self, Sites},
+    settings::Places,
     terminal::Terminal,
     wiring::{database, patience},
 };
-use anyhow::Context;
-use chosen::Chosen;
+use muster_answers::nights::{self, JudgedNight};
 use muster_core::night::NightRules;
-use muster_judge::night::{Settings, Word, explain};
+use muster_host::clock;
+use muster_judge::night::{Night, Settings, Word, explain};
 use muster_report::night::{self, SystemNight};
 use muster_session::runtime;
 use muster_store::Reader;
-use stored::JudgedSystem;
+use muster_text::time::Date;
 
 /// Something is reported that `--fail-on` names.
 const EXIT_CHANGED: u8 = 1;
@@ -37,8 +30,8 @@ pub fn night(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<
 }
 
 fn verdicts(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged(cli, args.night.as_deref(), terminal)?;
-    let nights: Vec<SystemNight<'_>> = judged.iter().map(JudgedSystem::shown).collect();
+    let judged = judged_now(cli, args.night.as_deref(), terminal)?;
+    let nights: Vec<SystemNight<'_>> = judged.iter().map(shown).collect();
     match args.format {
         NightFormat::Table => terminal.print(&night::report(&nights, &terminal.screen())),
         NightFormat::Json => terminal.print(&night::json(&nights)?),
@@ -73,59 +66,65 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
 }
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
-    let id = chosen::change(cli, change)?;
-    let settings = SiteSettings::read(cli, terminal)?;
-    let (judged, facts) = runtime::of_question()?.block_on(async {
+    let (judged, id, facts) = runtime::of_question()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
-        let systems = chosen::systems(&reader, cli.files.typed_system(), None).await?;
-        let mut judged = Vec::new();
-        for chosen in systems {
-            judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
-        }
-        let (place, _) = chosen::place_of(&judged, id)?;
-        let facts = match judged.get(place.0).and_then(|system| Some((system.change(place.1, id)?, &system.system))) {
-            Some((change, system)) => stored::facts(&reader, &system.name, &system.metrics[place.1].name, change).await?,
-            None => Vec::new(),
-        };
-        anyhow::Ok((judged, facts))
+        let id = nights::change(reader.database(), change)?;
+        let judged = judged(cli, &reader, None, terminal).await?;
+        let (place, change) = nights::place_of(&judged, id)?;
+        let system = judged[place.night].system();
+        let facts = nights::why(&reader, &system.name, &system.metrics[place.metric].name, change).await?;
+        anyhow::Ok((judged, id, facts))
     })?;
-    let (place, change) = chosen::place_of(&judged, id)?;
-    terminal.print(&night::why(&judged[place.0].shown(), place.1, &change, &facts, &terminal.screen()));
+    let (place, change) = nights::place_of(&judged, id)?;
+    terminal.print(&night::why(&shown(&judged[place.night]), place.metric, change, &facts, &terminal.screen()));
     Ok(0)
 }
 
 fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged(cli, night, terminal)?;
-    let (system, place) = chosen::metric(cli, &judged, metric)?;
-    let of = judged.get(system).context("the system of the metric")?;
-    let explanation = explain(&of.system, place, &of.verdicts.family, of.verdicts.night);
-    terminal.print(&night::explain(&of.shown(), place, explanation.as_ref(), &terminal.screen()));
+    let judged = judged_now(cli, night, terminal)?;
+    let place = nights::metric(&Places::of(cli).database, &judged, metric)?;
+    let of = &judged[place.night];
+    let explanation = explain(of.system(), place.metric, &of.verdicts.family, of.verdicts.night);
+    terminal.print(&night::explain(&shown(of), place.metric, explanation.as_ref(), &terminal.screen()));
     Ok(0)
 }
 
-/// The systems that are asked for, judged.
-fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedSystem>> {
-    let night = night.map(chosen::night).transpose()?;
-    let settings = SiteSettings::read(cli, terminal)?;
+fn judged_now(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
     runtime::of_question()?.block_on(async {
         let reader = database::reader_for_question(cli, terminal).await?;
-        let mut judged = Vec::new();
-        for chosen in chosen::systems(&reader, cli.files.typed_system(), night).await? {
-            judged.push(judged_system(&reader, &chosen, &settings, terminal).await?);
-        }
-        Ok(judged)
+        judged(cli, &reader, night, terminal).await
     })
 }
 
-/// The first call on a long history takes a while.
-async fn judged_system(
-    reader: &Reader,
-    chosen: &Chosen,
-    settings: &SiteSettings,
-    terminal: Terminal,
-) -> anyhow::Result<JudgedSystem> {
-    let told = || format!("the figures of {}: the nights that nobody has judged are judged first", chosen.system);
-    patience::told(terminal, told, stored::judged(reader, chosen, &settings.of(&chosen.system))).await
+/// The systems that are asked for, judged, and what was found is stored.
+async fn judged(cli: &Cli, reader: &Reader, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
+    let night = night.map(|night| Date::parse(night).map(Night::of).map_err(anyhow::Error::msg)).transpose()?;
+    let settings = SiteSettings::read(cli, terminal)?;
+    let (system, partition) = cli.files.typed_system().map_or((None, None), |typed| match typed.split_once(':') {
+        Some((system, partition)) => (Some(system), Some(partition)),
+        None => (Some(typed), None),
+    });
+    let mut all = Vec::new();
+    for chosen in nights::systems(reader, clock::now(), system, night).await? {
+        // The first call on a long history takes a while.
+        let told = || format!("the figures of {}: the nights that nobody has judged are judged first", chosen.system);
+        let judging = async {
+            let mut judged = nights::judged(reader, &chosen, &settings.of(&chosen.system)).await?;
+            if let Err(error) = nights::keep(reader, &judged).await {
+                let error = anyhow::Error::new(error);
+                judged.notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
+            }
+            partition.map_or(Ok(()), |partition| judged.only(partition))?;
+            anyhow::Ok(judged)
+        };
+        all.push(patience::told(terminal, told, judging).await?);
+    }
+    Ok(all)
+}
+
+fn shown(night: &JudgedNight) -> SystemNight<'_> {
+    let JudgedNight { verdicts, settings, absent_since, notes, .. } = night;
+    SystemNight { system: night.system(), verdicts, settings, absent_since: *absent_since, notes }
 }
 
 /// What the site files say of the nights of their systems.

@@ -1,0 +1,79 @@
+//! Questions as a second front end asks them: without a command line, several at once, at a time of its own.
+
+use jiff::tz::TimeZone;
+use muster_answers::{Asked, Unanswered, causes::causes, compare::compare, nights, sessions};
+use muster_core::query::spec::{Filter, Filters, Selection};
+use muster_host::owner;
+use muster_judge::{
+    night::{Night, Settings},
+    sample::year::{Year, YearSpec},
+};
+use muster_store::{Location, Reader, Store};
+use muster_text::time::Timestamp;
+
+const NIGHTS: usize = 45;
+/// The first night: 2026-01-01.
+const FIRST: i32 = 20_454;
+
+/// A database with the nights of one invented system.
+async fn database(folder: &tempfile::TempDir) -> Location {
+    let location = Location::File(folder.path().join("results.db"));
+    let store = Store::open(&location).await.unwrap();
+    let year = Year::new(YearSpec { seed: 1, systems: 1, nights: NIGHTS, first: FIRST });
+    store.write_year(&year, &owner::this_owner(), &|_| {}).await.unwrap();
+    store.close().await.unwrap();
+    location
+}
+
+/// The noon after the last night.
+fn now() -> Timestamp {
+    Timestamp::of_seconds((i64::from(FIRST) + i64::try_from(NIGHTS).unwrap()) * 86_400 + 43_200)
+}
+
+#[tokio::test]
+async fn judging_a_night_writes_nothing_and_keeping_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = database(&folder).await;
+    let reader = Reader::open(&location).await.unwrap();
+    let chosen = nights::systems(&reader, now(), None, None).await.unwrap().remove(0);
+    let first = nights::judged(&reader, &chosen, &Settings::default()).await.unwrap();
+    assert!(!first.system().metrics.is_empty());
+    assert_eq!(reader.judged(&chosen.system).await.unwrap().until, None);
+    nights::keep(&reader, &first).await.unwrap();
+    let reader = Reader::open(&location).await.unwrap();
+    assert_eq!(reader.judged(&chosen.system).await.unwrap().until, Some(chosen.night));
+    let again = nights::judged(&reader, &chosen, &Settings::default()).await.unwrap();
+    assert_eq!(again.verdicts, first.verdicts);
+}
+
+#[tokio::test]
+async fn one_reader_answers_several_questions_at_the_same_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(&database(&folder).await).await.unwrap();
+    let asked = Asked { reader: &reader, now: now(), zone: TimeZone::UTC };
+    let [all, last] = ["", "last-night"].map(|text| Selection::parse(text).unwrap());
+    let listed = sessions::Listed { limit: 5, outcomes: &[] };
+    let (causes, compared, listed) =
+        tokio::join!(causes(&asked, &last), compare(&asked, &all, &all, None), sessions::list(&asked, &all, listed));
+    assert!(causes.unwrap().cases > 0);
+    assert!(!compared.unwrap().0.rows.is_empty());
+    assert_eq!(listed.unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn what_is_not_stored_is_told_apart_from_a_database_that_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let location = database(&folder).await;
+    let reader = Reader::open(&location).await.unwrap();
+    let asked = Asked { reader: &reader, now: now(), zone: TimeZone::UTC };
+    let other = Filters { systems: vec![Filter::parse("other").unwrap()], ..Filters::default() };
+    let selection = Selection::default().and(&other);
+    assert!(matches!(causes(&asked, &selection).await, Err(Unanswered::Unknown(_))));
+    let none = nights::systems(&reader, now(), None, Some(Night(FIRST - 9))).await;
+    assert_eq!(
+        none.unwrap_err().to_string(),
+        "the night of 2025-12-23 is not stored: there are nights from 2026-01-01 to 2026-02-14"
+    );
+    std::fs::write(location.as_file().unwrap(), "no database").unwrap();
+    assert!(matches!(causes(&asked, &Selection::default()).await, Err(Unanswered::Store(_))));
+}
