@@ -72,7 +72,7 @@ async fn what_is_not_stored_is_told_apart_from_a_database_that_cannot_be_read() 
     let none = nights::systems(&reader, now(), None, Some(Night(FIRST - 9))).await;
     assert_eq!(
         none.unwrap_err().to_string(),
-        "the night of 2025-12-23 is not stored: there are nights from 2026-01-01 to 2026-02-14"
+        "the night of 2025-12-23 is not stored: there are nights from 2026-01-02 to 2026-02-14"
     );
     std::fs::write(location.as_file().unwrap(), "no database").unwrap();
     assert!(matches!(causes(&asked, &Selection::default()).await, Err(Unanswered::Store(_))));
