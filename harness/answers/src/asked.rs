@@ -7,7 +7,7 @@ use muster_core::{
     result::Outcome,
 };
 use muster_store::{Reader, Selected};
-use muster_text::time::{Date, Timestamp};
+use muster_text::time::Timestamp;
 
 /// A results database, and the moment and the time zone in which the periods of a question are read.
 #[derive(Debug)]
@@ -64,8 +64,8 @@ impl Asked<'_> {
                 }
             }
         }
-        let night = |number: i64| Date::of_days(number).to_string();
-        let asked = found.iter().zip(counts).map(|(one, counts)| (&one.session, one.night.map(night), counts));
+        let night = |one: &Selected| one.night.map(|night| night.to_string());
+        let asked = found.iter().zip(counts).map(|(one, counts)| (&one.session, night(one), counts));
         let admitted = selection.admitted(asked)?;
         Ok(found.into_iter().zip(admitted).filter(|(_, is_admitted)| *is_admitted).map(|(one, _)| one).collect())
     }

@@ -2,19 +2,18 @@
 
 use crate::{Asked, Unanswered, nights::in_the_future};
 use muster_core::{
+    night::Night,
     query::{
         causes::{self, Cause, Level, NightOfCauses, Since},
-        figures::NightNumber,
         spec::Selection,
     },
     result::{Failure, Outcome},
 };
-use muster_judge::night::Night;
 use muster_store::{Occurrence, Reader};
 use std::collections::BTreeMap;
 
 /// The last good night is looked for in this many nights first, then in all.
-const NIGHTS: NightNumber = 120;
+const NIGHTS: i32 = 120;
 /// This many cases of a group are looked at.
 const CASES: usize = 12;
 
@@ -56,14 +55,14 @@ pub async fn future(asked: &Asked<'_>) -> Result<Option<String>, Unanswered> {
 }
 
 /// The results of the cases of a group by night; of each, which case it is.
-type Nights = BTreeMap<NightNumber, Vec<(usize, Occurrence)>>;
+type Nights = BTreeMap<Night, Vec<(usize, Occurrence)>>;
 
 /// Returns since when a group fails, and what changed then.
-async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> Result<Since<NightNumber>, Unanswered> {
-    let mut nights = nights(reader, cause, (night - NIGHTS, night)).await?;
+async fn since(reader: &Reader, cause: &Cause, night: Night) -> Result<Since<Night>, Unanswered> {
+    let mut nights = nights(reader, cause, (night.before(NIGHTS), night)).await?;
     let mut since = since_of(&nights, night);
     if since.last_good.is_none() {
-        nights = self::nights(reader, cause, (NightNumber::MIN, night)).await?;
+        nights = self::nights(reader, cause, (Night::MIN, night)).await?;
         since = since_of(&nights, night);
     }
     since.level = level(reader, cause, night).await?.filter(|level| since.first_bad.is_none_or(|bad| level.since <= bad));
@@ -74,7 +73,7 @@ async fn since(reader: &Reader, cause: &Cause, night: NightNumber) -> Result<Sin
     Ok(since)
 }
 
-async fn nights(reader: &Reader, cause: &Cause, range: (NightNumber, NightNumber)) -> Result<Nights, Unanswered> {
+async fn nights(reader: &Reader, cause: &Cause, range: (Night, Night)) -> Result<Nights, Unanswered> {
     let mut nights = Nights::new();
     for (case, failure) in cause.failures.iter().take(CASES).enumerate() {
         for occurrence in reader.occurrences(&failure.name, range).await? {
@@ -84,7 +83,7 @@ async fn nights(reader: &Reader, cause: &Cause, range: (NightNumber, NightNumber
     Ok(nights)
 }
 
-fn since_of(nights: &Nights, night: NightNumber) -> Since<NightNumber> {
+fn since_of(nights: &Nights, night: Night) -> Since<Night> {
     // Of several nights that are asked about, the group may have been well in the last.
     let failed =
         nights.iter().rev().find(|(_, all)| all.iter().any(|(_, one)| !one.is_fine)).map_or(night, |(failed, _)| *failed);
@@ -95,14 +94,11 @@ fn since_of(nights: &Nights, night: NightNumber) -> Since<NightNumber> {
 
 /// Returns since when a figure of the cases that are too slow is at a worse level, as `muster night` has found it: that may be long before
 /// one misses its reference.
-async fn level(reader: &Reader, cause: &Cause, night: NightNumber) -> Result<Option<Level<NightNumber>>, Unanswered> {
+async fn level(reader: &Reader, cause: &Cause, night: Night) -> Result<Option<Level<Night>>, Unanswered> {
     let slow = cause.failures.iter().filter(|failure| failure.outcome == Outcome::Fail(Failure::Performance));
-    let Ok(at) = i32::try_from(night).map(Night) else { return Ok(None) };
     for failure in slow.take(CASES) {
-        if let Some(change) = reader.worse_levels(&failure.name, at).await?.first() {
-            let (low, high) = change.since_interval;
-            let interval = (low.0.into(), high.0.into());
-            return Ok(Some(Level { change: change.id.to_string(), since: change.since.0.into(), interval }));
+        if let Some(change) = reader.worse_levels(&failure.name, night).await?.first() {
+            return Ok(Some(Level { change: change.id.to_string(), since: change.since, interval: change.since_interval }));
         }
     }
     Ok(None)
@@ -110,10 +106,10 @@ async fn level(reader: &Reader, cause: &Cause, night: NightNumber) -> Result<Opt
 
 /// Returns the good runs of a case in a night and the bad ones in a later night, or those before and after the change of its level: what differs
 /// between two cases says nothing.
-fn compared<'a>(nights: &'a Nights, since: &Since<NightNumber>) -> Option<(Vec<&'a Occurrence>, Vec<&'a Occurrence>)> {
+fn compared<'a>(nights: &'a Nights, since: &Since<Night>) -> Option<(Vec<&'a Occurrence>, Vec<&'a Occurrence>)> {
     let (good, bad, has_level) = match (&since.level, since.last_good, since.first_bad) {
         // `high` and later; before `low`.
-        (Some(Level { interval: (low, high), .. }), ..) => (*low - 1, *high..=NightNumber::MAX, true),
+        (Some(Level { interval: (low, high), .. }), ..) => (low.before(1), *high..=Night::MAX, true),
         (None, Some(good), Some(bad)) => (good, bad..=bad, false),
         (None, ..) => return None,
     };

@@ -6,6 +6,7 @@ use crate::{
 };
 use muster_core::{
     case::matcher::Matcher,
+    night::Night,
     query::{
         answers::{History, Mark, MarkKind},
         figures::Point,
@@ -104,7 +105,7 @@ fn by_unit(points: Vec<Point>, unit: &str) -> Vec<(String, Vec<Point>)> {
 
 fn of_unit(known: &KnownMetric, (unit, mut points): (String, Vec<Point>), changes: &[Mark], remarks: &[Remark]) -> History {
     let metric = known.metric.clone();
-    let (first, last) = (points.first().map_or(0, |point| point.night), points.last().map_or(0, |point| point.night));
+    let [first, last] = [points.first(), points.last()].map(|point| point.map_or(Night::default(), |point| point.night));
     let mut marks = marks(&points);
     marks.extend(changes.iter().filter(|mark| (first..=last).contains(&mark.night)).cloned());
     for remark in remarks.iter().filter(|remark| remark.is_about(&metric)) {
@@ -158,7 +159,7 @@ mod tests {
     fn units_that_measure_the_same_are_converted_and_others_are_charts_of_their_own() {
         let point = |value: f64, unit: &str| Point {
             at: muster_text::time::Timestamp(0),
-            night: 1,
+            night: Night(1),
             session: "s".into(),
             value: Some(value),
             bounds: Some(Bounds { reference: value, lower: None, upper: None }),
@@ -183,7 +184,7 @@ mod tests {
     fn what_keeps_figures_from_being_compared_is_said() {
         let point = |unit: &str, check_hash: &str| Point {
             at: muster_text::time::Timestamp(0),
-            night: 1,
+            night: Night(1),
             session: "s".into(),
             value: Some(1.0),
             bounds: None,

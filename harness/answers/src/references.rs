@@ -6,7 +6,7 @@ use crate::{
 };
 use muster_core::query::{
     answers::Suggestion,
-    figures::{FigureSet, NightNumber, Run, Series},
+    figures::{FigureSet, Run, Series},
     remarks::{Remark, RemarkKind},
     spec::Selection,
 };
@@ -15,7 +15,7 @@ use muster_judge::{
     suggest::{SuggestSettings, other_levels, suggest},
 };
 use muster_store::{Parameters, Which};
-use muster_text::{shell, time::Date};
+use muster_text::shell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// References, and what a reader has to know of them.
@@ -50,8 +50,8 @@ pub async fn references(
     let mut known = Known { parameters, remarks, changes: HashMap::new() };
     let mut notes = Vec::new();
     for system in set.series.values().map(|series| &series.metric.system).collect::<BTreeSet<_>>() {
-        known.changes.extend(asked.reader.changes_before(system, Night(i32::MAX)).await?);
-        let judged = asked.reader.judged(system).await?.until.map_or(i64::MIN, |until| i64::from(until.0));
+        known.changes.extend(asked.reader.changes_before(system, Night::MAX).await?);
+        let judged = asked.reader.judged(system).await?.until.unwrap_or(Night::MIN);
         let mut runs = set.series.values().filter(|series| series.metric.system == *system).flat_map(|series| &series.runs);
         if runs.any(|run| judged < run.night) {
             let night = asked.reader.database().command(&format!("night --system {}", shell::quote(system)));
@@ -74,7 +74,7 @@ struct Known {
 fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec<Suggestion> {
     let of_series = |(id, series): (&i64, &Series)| {
         let remarks: Vec<&Remark> = known.remarks.iter().filter(|remark| remark.is_about(&series.metric)).collect();
-        let is_said = |kind, night: NightNumber| remarks.iter().any(|remark| remark.kind == kind && remark.covers(night));
+        let is_said = |kind, night: Night| remarks.iter().any(|remark| remark.kind == kind && remark.covers(night));
         // What was dismissed ends with its change.
         let faults = [RemarkKind::Maintenance, RemarkKind::Known];
         let is_sound = |run: &&Run| !faults.iter().any(|kind| is_said(*kind, run.night));
@@ -86,7 +86,6 @@ fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec
         let changes = known.changes.get(id).map_or(&[][..], Vec::as_slice);
         let min_effect = series.min_effect.unwrap_or(Settings::default().min_effect);
         let found = other_levels(changes, series.direction, min_effect).into_iter().filter_map(|(word, change, nights)| {
-            let nights = i64::from(nights.start().0)..=i64::from(nights.end().0);
             leave_out(&mut runs, &format!("{word} ({change})"), |night| nights.contains(&night))
         });
         let left_out = said.into_iter().flatten().chain(found).collect();
@@ -110,9 +109,9 @@ fn suggestions(set: &FigureSet, known: &Known, settings: SuggestSettings) -> Vec
 }
 
 /// Leaves out the runs of some nights, and says which.
-fn leave_out(runs: &mut Vec<Run>, why: &str, is_meant: impl Fn(NightNumber) -> bool) -> Option<String> {
+fn leave_out(runs: &mut Vec<Run>, why: &str, is_meant: impl Fn(Night) -> bool) -> Option<String> {
     let (out, others): (Vec<Run>, Vec<Run>) = runs.iter().copied().partition(|run| is_meant(run.night));
     *runs = others;
-    let [first, last] = [out.first()?, out.last()?].map(|run| Date::of_days(run.night));
+    let [first, last] = [out.first()?, out.last()?].map(|run| run.night);
     Some(format!("left out, {why}: {} run(s) of {first}..{last}", out.len()))
 }

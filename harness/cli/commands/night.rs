@@ -14,7 +14,6 @@ use muster_judge::night::{Night, Settings, Word, explain};
 use muster_report::night::{self, SystemNight};
 use muster_session::runtime;
 use muster_store::Reader;
-use muster_text::time::Date;
 
 /// Something is reported that `--fail-on` names.
 const EXIT_CHANGED: u8 = 1;
@@ -98,7 +97,7 @@ fn judged_now(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Res
 
 /// The systems that are asked for, judged, and what was found is stored.
 async fn judged(cli: &Cli, reader: &Reader, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
-    let night = night.map(|night| Date::parse(night).map(Night::of).map_err(anyhow::Error::msg)).transpose()?;
+    let night = night.map(Night::parse).transpose().map_err(anyhow::Error::msg)?;
     let settings = SiteSettings::read(cli, terminal)?;
     let (system, partition) = cli.files.typed_system().map_or((None, None), |typed| match typed.split_once(':') {
         Some((system, partition)) => (Some(system), Some(partition)),

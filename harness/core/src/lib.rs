@@ -10,9 +10,10 @@
 //! night       to which night a session belongs
 //! probe       what `muster doctor` asks and finds
 //! judge       Stdout, Rules -> Judgement
+//! stats       where values lie, and how far apart
 //! query       questions to stored results, and what answers are made of
 //! usage       what jobs use of instances that are paid by time, and what it costs
-//! decisions   limits, retries, dependencies, takeover, budget, exit code
+//! decisions   limits, retries, pauses, dependencies, takeover, budget, exit code
 //! ```
 
 pub mod case;
@@ -29,4 +30,5 @@ pub mod query;
 pub mod result;
 pub mod rules;
 pub mod secret;
+pub mod stats;
 pub mod usage;

@@ -7,7 +7,7 @@
 use muster_text::{
     Value,
     decode::{Context, Decode},
-    time::{Date, TimeOfDay, Timestamp, Zone},
+    time::{TimeOfDay, Timestamp, Zone},
     yaml::{Kind, Node},
 };
 use serde::{Deserialize, Serialize};
@@ -52,11 +52,13 @@ impl FigureRules {
     }
 }
 
-/// One night.
+/// A night is known by the date of its evening.
+pub use muster_text::time::Date as Night;
+
+/// When a night is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Night {
-    /// The day of its evening.
-    pub date: Date,
+pub struct NightSpan {
+    pub date: Night,
     pub begins: Timestamp,
     /// When the next one begins.
     pub ends: Timestamp,
@@ -66,11 +68,11 @@ pub struct Night {
 
 impl NightRules {
     /// The night of a moment.
-    pub fn night_of(&self, at: Timestamp) -> Night {
+    pub fn night_of(&self, at: Timestamp) -> NightSpan {
         let begins = |date| self.zone.at(date, self.cutoff);
         let today = self.zone.date(at);
         let date = if begins(today) <= at { today } else { today.plus_days(-1) };
-        Night { date, begins: begins(date), ends: begins(date.plus_days(1)), time_zone: self.zone.name().to_owned() }
+        NightSpan { date, begins: begins(date), ends: begins(date.plus_days(1)), time_zone: self.zone.name().to_owned() }
     }
 }
 
@@ -163,6 +165,7 @@ fn parsed<T>(node: &Node, context: &mut Context, what: &str, parse: impl Fn(&str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_text::time::Date;
 
     const HOUR: i64 = 3_600_000_000;
 

@@ -302,12 +302,6 @@ words! {
     pub enum Purpose {
         #[default]
         Run = "run",
-        /// Once more on a node that was slow.
-        Retest = "retest",
-        /// To find the node, link or switch that is slow.
-        Isolate = "isolate",
-        /// Once more for a figure that may have changed.
-        Confirm = "confirm",
         /// To find the best parameters.
         Tune = "tune",
     }

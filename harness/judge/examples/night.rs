@@ -1,10 +1,10 @@
 //! Measures the method on worlds with a known truth and prints each figure beside its limit: `tests/bench/night.sh`.
 //!
 //!     night [SHARE]     SHARE of the worlds, 1 by default
+use muster_core::stats::{as_float, floor};
 use muster_judge::{
     night::{Settings, judge},
     sample::{Noise, Spread, World, WorldSpec},
-    stats::location::{as_float, floor},
     trial::{self, Moved, Trial},
 };
 use std::time::Instant;

@@ -5,7 +5,7 @@
 //!     segment    the values that may be compared        stats    ranks, ratios, lines
 //!     evidence   how unlikely they are without a change
 //!     family     one error rate for all metrics of a system
-//! two sets of values a metric -> compare::compare -> Comparison
+//! two sets of values a metric -> compare::compare -> Compared
 //! figures of a metric -> suggest::suggest -> a reference
 //! sample         figures with a known truth, for tests and for example data
 //! trial          how often the method is right on such figures

@@ -1,13 +1,11 @@
 //! References from figures: the median, and bounds so many standard deviations from it. A robust spread would do worse: of five runs
 //! it is often near zero, and of noise with a long tail it sees only the short one.
 
-use crate::{
-    night::{Change, ChangeId, ChangeState, Night, Word},
-    stats::location::{as_float, median, percentile},
-};
+use crate::night::{Change, ChangeId, ChangeState, Night, Word};
 use muster_core::{
     query::answers::{NoReference, SuggestedReference},
     rules::perf::Direction,
+    stats::{as_float, median, percentile},
 };
 use std::ops::RangeInclusive;
 
@@ -130,14 +128,14 @@ pub fn other_levels(
         let mut now = change.clone();
         now.turn_by(direction);
         let (word, since) = (now.word().as_str(), now.since_interval.0);
-        let begins = |word| Some((word, now.id, Night(i32::MIN)..=now.since_interval.1.before(1)));
+        let begins = |word| Some((word, now.id, Night::MIN..=now.since_interval.1.before(1)));
         match now.state {
             ChangeState::Dismissed { until, .. } => others.push(("dismissed", now.id, since..=until)),
             _ if now.is_gone(direction, min_effect) => {}
             ChangeState::Recovered { since: back, .. } => others.push((word, now.id, since..=back.before(1))),
             // The level before it is the one that is to be, whatever came later.
             ChangeState::Open if now.is_worse() => {
-                others.push((word, now.id, since..=Night(i32::MAX)));
+                others.push((word, now.id, since..=Night::MAX));
                 break;
             }
             ChangeState::Open => before = begins(word),

@@ -4,8 +4,8 @@
 use muster_core::{query::figures::Basis, rules::perf::Direction};
 use muster_judge::{
     night::{
-        Annotation, AnnotationKind, Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Scope, Settings, System,
-        Value, Verdict, Word, explain, judge, judge_with, replay,
+        Change, ChangeState, Family, Metric, Night, NightVerdicts, Plan, Remark, RemarkKind, Settings, System, Value, Verdict,
+        Word, explain, judge, judge_with, replay,
     },
     sample::{Noise, Random, Spread, World, WorldSpec},
     trial,
@@ -94,7 +94,7 @@ fn a_monotone_transform_of_the_values_leaves_the_evidence_as_it_is_bit_by_bit() 
 fn metric(id: i64, values: impl IntoIterator<Item = (i32, f64)>) -> Metric {
     let values = values.into_iter().map(|(night, value)| Value { night: Night(night), value, segment: 0 }).collect();
     let mut metric = Metric { id, direction: Some(Direction::Higher), values, plan: Plan::Unknown, ..Metric::default() };
-    metric.name.check = format!("check{id}");
+    metric.name.case = format!("check{id}");
     metric
 }
 
@@ -254,10 +254,9 @@ fn a_drift_counts_when_it_leads_to_worse() {
     }
 }
 
-fn annotated(kind: AnnotationKind, from: i32, until: i32) -> System {
-    let scope = Scope { check: Some("check0".into()), ..Scope::default() };
-    let annotation =
-        Annotation { kind, scope, from: Night(from), until: Some(Night(until)), said: Night(from), reason: "ticket 7".into() };
+fn annotated(kind: RemarkKind, from: i32, until: i32) -> System {
+    let (name, from, until) = (Some("check0".into()), Night(from), Some(Night(until)));
+    let annotation = Remark { kind, name, from, until, said: from, reason: "ticket 7".into(), ..Remark::default() };
     System { annotations: vec![annotation], ..moved() }
 }
 
@@ -269,17 +268,17 @@ fn annotations_leave_out_accept_dismiss_and_excuse() {
         let verdict = &verdicts.verdicts[0];
         (verdict.word, verdict.is_counted, verdict.nights)
     };
-    assert_eq!(first(AnnotationKind::Known, 50, 70), (Word::Known, false, 10));
-    assert_eq!(first(AnnotationKind::Accept, 48, 52), (Word::Accepted, false, 10));
+    assert_eq!(first(RemarkKind::Known, 50, 70), (Word::Known, false, 10));
+    assert_eq!(first(RemarkKind::Accept, 48, 52), (Word::Accepted, false, 10));
     // In maintenance nothing was to be measured.
-    assert_eq!(first(AnnotationKind::Maintenance, 50, 59), (Word::NotMeasured, false, 50));
+    assert_eq!(first(RemarkKind::Maintenance, 50, 59), (Word::NotMeasured, false, 50));
     // Until its last night its level is one of its own, in which another change is found.
-    assert_eq!(first(AnnotationKind::Dismiss, 48, 59), (Word::Steady, false, 10));
+    assert_eq!(first(RemarkKind::Dismiss, 48, 59), (Word::Steady, false, 10));
 }
 
 #[test]
 fn what_was_measured_and_is_dismissed_was_measured() {
-    let mut system = annotated(AnnotationKind::Dismiss, 48, 59);
+    let mut system = annotated(RemarkKind::Dismiss, 48, 59);
     system.metrics.iter_mut().for_each(|metric| metric.plan = Plan::Run);
     let night = judged(system, 59);
     assert!(matches!(night.verdicts[0].changes[0].state, ChangeState::Dismissed { .. }), "{:?}", night.verdicts[0]);
@@ -296,13 +295,13 @@ fn a_dismissal_of_one_night_is_for_one_change() {
         _ => 600.0,
     };
     let values: Vec<_> = (0..70).map(|night| (night, level(night) * (1.0 + 0.01 * random.normal()))).collect();
-    let annotation = |from| Annotation {
-        kind: AnnotationKind::Dismiss,
-        scope: Scope::default(),
+    let annotation = |from| Remark {
+        kind: RemarkKind::Dismiss,
         from: Night(from),
         until: Some(Night(from)),
         said: Night(from),
         reason: "noise".into(),
+        ..Remark::default()
     };
     let mut system = System { metrics: vec![metric(1, values)], annotations: vec![annotation(50)], ..System::default() };
     let nights = replay(&mut system, (40..70).map(Night), &Settings::default());
@@ -335,13 +334,13 @@ fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found()
         nights.last().unwrap().verdicts[0].changes[0].id.opened
     };
     assert_eq!(found, Night(51));
-    let dismissal = |said| Annotation {
-        kind: AnnotationKind::Dismiss,
-        scope: Scope::default(),
+    let dismissal = |said| Remark {
+        kind: RemarkKind::Dismiss,
         from: Night(50),
         until: Some(Night(50)),
         said,
         reason: "a test of the fans".into(),
+        ..Remark::default()
     };
     let changes = |said| {
         let mut system = System { annotations: vec![dismissal(said)], ..stairs(&levels) };
@@ -359,8 +358,8 @@ fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found()
 /// The verdicts of the nights from 40 on of a metric on these levels. In the last night it was said that its change of night 50 is
 /// dismissed until a night.
 fn dismissed(levels: &[(i32, f64)], until: i32) -> Vec<Verdict> {
-    let (scope, reason, from, until) = (Scope::default(), "a test of the fans".into(), Night(50), Some(Night(until)));
-    let annotation = Annotation { kind: AnnotationKind::Dismiss, scope, from, until, said: Night(79), reason };
+    let (reason, from, until) = ("a test of the fans".into(), Night(50), Some(Night(until)));
+    let annotation = Remark { kind: RemarkKind::Dismiss, from, until, said: Night(79), reason, ..Remark::default() };
     let mut system = System { annotations: vec![annotation], ..stairs(levels) };
     let nights = replay(&mut system, (40..80).map(Night), &Settings::default());
     nights.into_iter().map(|mut night| night.verdicts.remove(0)).collect()
@@ -395,9 +394,8 @@ fn a_dismissal_ends_with_its_last_night_and_hides_no_other_change() {
 
 #[test]
 fn what_is_measured_in_another_way_is_not_dismissed() {
-    let scope = Scope::default();
-    let (kind, until, said, reason) = (AnnotationKind::Dismiss, Some(Night(78)), Night(79), String::new());
-    let annotations = vec![Annotation { kind, scope, from: Night(50), until, said, reason }];
+    let (kind, until, said) = (RemarkKind::Dismiss, Some(Night(78)), Night(79));
+    let annotations = vec![Remark { kind, from: Night(50), until, said, ..Remark::default() }];
     let mut system = System { annotations, ..stairs(&[(0, 1000.0), (50, 900.0)]) };
     system.metrics[0].segments = ["a", "b"].map(|check| Basis { check_hash: check.into(), ..Basis::default() }).into();
     system.metrics[0].values.iter_mut().filter(|value| value.night >= Night(60)).for_each(|value| value.segment = 1);
@@ -552,14 +550,7 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
     let [first, second] = last.changes.as_slice() else { panic!("{:?}", last.changes) };
     assert!(matches!(first.state, ChangeState::Superseded { .. }) && second.is_open(), "{:?}", last.changes);
     // Who accepts the new level is not told of the old one.
-    let accept = Annotation {
-        kind: AnnotationKind::Accept,
-        scope: Scope::default(),
-        from: second.since,
-        until: None,
-        said: second.since,
-        reason: String::new(),
-    };
+    let accept = Remark { kind: RemarkKind::Accept, from: second.since, until: None, said: second.since, ..Remark::default() };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 1040.0)]) };
     let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
     assert_eq!((last.word, last.is_counted), (Word::Accepted, false));
@@ -567,14 +558,7 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
 
 #[test]
 fn who_accepts_a_level_accepts_what_led_to_it() {
-    let accept = Annotation {
-        kind: AnnotationKind::Accept,
-        scope: Scope::default(),
-        from: Night(60),
-        until: None,
-        said: Night(60),
-        reason: String::new(),
-    };
+    let accept = Remark { kind: RemarkKind::Accept, from: Night(60), until: None, said: Night(60), ..Remark::default() };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 800.0)]) };
     let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
     assert_eq!(last.changes.len(), 2, "{:?}", last.changes);

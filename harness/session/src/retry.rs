@@ -1,6 +1,9 @@
 //! When an operation that failed is tried again.
 
-use muster_core::error::{Class, SchedulerError};
+use muster_core::{
+    decisions::backoff::Backoff,
+    error::{Class, SchedulerError},
+};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -10,6 +13,8 @@ const RETRIES: u32 = 3;
 /// A site that says `not now` without a time is asked again after this.
 pub(crate) const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// The pauses where the other side asks for none.
+const OWN: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(8) };
 
 /// The failures of one operation since it last worked.
 #[derive(Debug, Default)]
@@ -34,7 +39,7 @@ impl Failures {
         let now = Instant::now();
         let failing_for = now - *self.since.get_or_insert(now);
         self.count += 1;
-        is_tried_again(error.class, self.count, failing_for, outage).then(|| backoff(error.retry_after, self.count))
+        is_tried_again(error.class, self.count, failing_for, outage).then(|| pause(error.retry_after, self.count))
     }
 }
 
@@ -47,10 +52,8 @@ fn is_tried_again(class: Class, count: u32, failing_for: Duration, outage: Optio
     }
 }
 
-/// 1 s, 2 s, 4 s, then 8 s, or what the other side asked for.
-fn backoff(asked: Option<Duration>, failure: u32) -> Duration {
-    let own = Duration::from_secs(1 << (failure - 1).min(3));
-    asked.unwrap_or(own).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+fn pause(asked: Option<Duration>, failures: u32) -> Duration {
+    asked.unwrap_or(OWN.after(failures)).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -78,9 +81,9 @@ mod tests {
 
     #[test]
     fn pauses_grow_unless_the_other_side_asks_for_one() {
-        let own: Vec<u64> = (1..=8).map(|failure| backoff(None, failure).as_secs()).collect();
+        let own: Vec<u64> = (1..=8).map(|failures| pause(None, failures).as_secs()).collect();
         assert_eq!(own, [1, 2, 4, 8, 8, 8, 8, 8]);
-        assert_eq!(backoff(Some(Duration::from_secs(7)), 3), Duration::from_secs(7));
-        assert_eq!(backoff(Some(Duration::ZERO), 1), SHORTEST_PAUSE);
+        assert_eq!(pause(Some(Duration::from_secs(7)), 3), Duration::from_secs(7));
+        assert_eq!(pause(Some(Duration::ZERO), 1), SHORTEST_PAUSE);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::series::{Packed, Series, TOGETHER};
 use muster_core::query::figures::Basis;
-use muster_judge::night::{Annotation, AnnotationKind, LOOKED_AT, Metric, Night, System, Value};
+use muster_judge::night::{LOOKED_AT, Metric, Night, Remark, RemarkKind, System, Value};
 use std::collections::HashMap;
 
 /// So many nights have the values that a night looks at, of a metric that is measured in most nights.
@@ -93,20 +93,19 @@ fn series(metric: &Metric, known: &Known, until: Night) -> Series {
 }
 
 /// The night since which the values of a metric are needed by a night that looks at the last [`LOOKED_AT`] before it, or before a
-/// change that it compares with. `Night(i32::MIN)`: all, as far as is known.
-fn needed(metric: &Metric, annotations: &[Annotation], start: Night, first: Night) -> Night {
+/// change that it compares with. `Night::MIN`: all, as far as is known.
+fn needed(metric: &Metric, annotations: &[Remark], start: Night, first: Night) -> Night {
     let holds_back = metric.changes.iter().filter(|change| change.holds_back(start)).map(|change| change.since).min();
     let before = holds_back.map_or(first, |since| since.min(first));
     let is_left_out = |night: Night| {
-        let is_so =
-            |one: &Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night) && one.scope.covers(&metric.name);
+        let is_so = |one: &Remark| one.kind == RemarkKind::Maintenance && one.covers(night) && one.is_about(&metric.name);
         annotations.iter().any(is_so)
     };
     let counts = |value: &&Value| value.night < before && value.value.is_finite() && !is_left_out(value.night);
     let mut usable: Vec<Night> = metric.values.iter().filter(counts).map(|value| value.night).collect();
     usable.sort_unstable();
     let last = usable.len().checked_sub(LOOKED_AT).map(|place| usable[place]);
-    last.map_or(Night(i32::MIN), |last| last.min(before.before(WINDOW)))
+    last.map_or(Night::MIN, |last| last.min(before.before(WINDOW)))
 }
 
 /// Gives metrics the values that were kept for them. Returns the others.

@@ -149,7 +149,7 @@ mod tests {
             value(20_780, 3.0, 1),
             value(i32::MAX, 4.0, 1),
         ];
-        let one = Series { since: Night(i32::MIN), bases: vec![7, i64::MAX], values };
+        let one = Series { since: Night::MIN, bases: vec![7, i64::MAX], values };
         let none = Series { since: Night(5), bases: Vec::new(), values: Vec::new() };
         AllSeries { since: Night(20_681), by_metric: HashMap::from([(17, one), (i64::MAX, none)]) }
     }

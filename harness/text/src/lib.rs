@@ -17,6 +17,7 @@ pub mod expr;
 pub mod file_mode;
 pub mod format;
 pub mod glob;
+pub mod median;
 pub mod moment;
 pub mod node_list;
 pub mod pattern;

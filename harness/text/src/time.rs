@@ -1,9 +1,6 @@
 //! Points in time and durations, as data. Nothing here reads a clock.
 
-use jiff::{
-    civil,
-    tz::{self, Offset},
-};
+use jiff::{SignedDuration, civil, tz};
 use serde::{Deserialize, Serialize};
 use std::{fmt, time::Duration};
 
@@ -38,33 +35,51 @@ impl Timestamp {
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
-/// A day of the calendar; of a point in time that of UTC, unless a zone is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A day of the calendar, as days since 1970-01-01; of a point in time that of UTC, unless a zone is named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub struct Date(civil::Date);
+pub struct Date(pub i32);
+
+const EPOCH: civil::Date = civil::date(1970, 1, 1);
 
 impl Date {
-    /// The day of a point in time. Times outside the years that jiff knows are its first or last day.
+    pub const MIN: Self = Self(i32::MIN);
+    pub const MAX: Self = Self(i32::MAX);
+
+    /// Returns the day of a point in time.
     pub fn of(at: Timestamp) -> Self {
-        let edge = if at.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
-        Self(Offset::UTC.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
+        Self::of_days(at.0.div_euclid(DAY))
     }
 
-    /// The day that lies so many days after 1970-01-01. Days outside the years that jiff knows are its first or last day.
+    /// Returns the day that lies so many days after 1970-01-01.
     pub fn of_days(days: i64) -> Self {
-        Self::of(Timestamp(days.saturating_mul(DAY)))
+        Self(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
-    /// How many days it lies after 1970-01-01.
+    /// Returns how many days it lies after 1970-01-01.
     pub fn days(self) -> i64 {
-        let midnight = Offset::UTC.to_timestamp(self.0.at(0, 0, 0, 0));
-        midnight.map_or(0, |at| at.as_microsecond().div_euclid(DAY))
+        self.0.into()
     }
 
-    /// So many days later, or earlier.
+    /// Returns the day so many days later, or earlier.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         Self::of_days(self.days().saturating_add(days))
+    }
+
+    /// Returns the day so many days earlier.
+    #[must_use]
+    pub fn before(self, days: i32) -> Self {
+        Self(self.0.saturating_sub(days))
+    }
+
+    fn of_civil(day: civil::Date) -> Self {
+        Self((day - EPOCH).get_days())
+    }
+
+    /// Returns the day as jiff knows it. Days outside of its years are its first or last day.
+    fn civil(self) -> civil::Date {
+        EPOCH.saturating_add(SignedDuration::from_hours(24 * self.days()))
     }
 
     /// Reads `2026-12-31`.
@@ -77,7 +92,7 @@ impl Date {
         // jiff also reads `20261231` and a date with a time.
         let is_plain =
             day.split('-').map(str::len).eq([4, 2, 2]) && day.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
-        day.parse().ok().filter(|_| is_plain).map(Self).ok_or_else(wrong)
+        day.parse().ok().filter(|_| is_plain).map(Self::of_civil).ok_or_else(wrong)
     }
 }
 
@@ -108,12 +123,12 @@ impl Zone {
     /// The day that a clock there shows.
     pub fn date(&self, at: Timestamp) -> Date {
         let edge = if at.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
-        Date(self.0.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
+        Date::of_civil(self.0.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
     }
 
     /// When a clock there shows this time. Of a time that it shows twice the first, of one that it leaves out the moment after.
     pub fn at(&self, date: Date, time: TimeOfDay) -> Timestamp {
-        let there = self.0.to_ambiguous_zoned(date.0.to_datetime(time.0)).compatible();
+        let there = self.0.to_ambiguous_zoned(date.civil().to_datetime(time.0)).compatible();
         let edge = if date.days() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         Timestamp(there.map_or(edge, |there| there.timestamp()).as_microsecond())
     }
@@ -146,7 +161,7 @@ impl fmt::Display for TimeOfDay {
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.civil().fmt(f)
     }
 }
 
@@ -226,9 +241,14 @@ mod tests {
 
     #[test]
     fn a_day_is_read_and_computed_from_a_timestamp() {
-        for (days, text) in
-            [(0, "1970-01-01"), (-1, "1969-12-31"), (11_016, "2000-02-29"), (20_513, "2026-03-01"), (20_818, "2026-12-31")]
-        {
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (-1, "1969-12-31"),
+            (11_016, "2000-02-29"),
+            (20_513, "2026-03-01"),
+            (20_818, "2026-12-31"),
+            (2_932_896, "9999-12-31"),
+        ] {
             let date = Date::of(Timestamp(days * DAY + DAY - 1));
             assert_eq!((date.to_string().as_str(), Date::parse(text)), (text, Ok(date)));
             assert_eq!((Date::of_days(days), date.days()), (date, days));
@@ -255,7 +275,8 @@ mod tests {
     #[test]
     fn a_day_has_a_next_one() {
         assert_eq!(Date::of_days(20_818).plus_days(1).to_string(), "2027-01-01");
-        assert_eq!(Date::of_days(i64::MAX).days(), Date::of_days(i64::MAX - 1).days());
+        assert_eq!((Date::of_days(i64::MAX), Date::MAX.plus_days(1), Date::MIN.before(1)), (Date::MAX, Date::MAX, Date::MIN));
+        assert_eq!((Date::MAX.to_string().as_str(), Date::MIN.to_string().as_str()), ("9999-12-31", "-009999-01-01"));
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub async fn judged(reader: &Reader, chosen: &Chosen, settings: &Settings) -> Re
     let Chosen { system, night, absent_since, future } = chosen;
     let (system, night, absent_since) = (system.as_str(), *night, *absent_since);
     let judged = reader.judged(system).await?;
-    let from = judged.until.map_or(Night(i32::MIN), |until| Night(until.0.saturating_add(1))).min(night);
+    let from = judged.until.map_or(Night::MIN, |until| until.plus_days(1)).min(night);
     let progress = reader.night_progress(system, night).await?;
     let stored = reader.changes_before(system, from).await?;
     let mut found = Found { now: stored.clone(), stored, judged, until: night };

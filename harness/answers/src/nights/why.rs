@@ -9,7 +9,7 @@ use muster_judge::night::{Change, MetricName};
 use muster_store::Reader;
 
 /// Runs of the case are looked for in this many nights before and after those in which the change may have begun.
-const AROUND: i64 = 60;
+const AROUND: i32 = 60;
 
 /// Returns the facts that differ between the runs of the case in a night before a change and in a night after it. Without such runs,
 /// the facts of the sessions are compared.
@@ -22,10 +22,9 @@ pub async fn why(reader: &Reader, system: &str, name: &MetricName, change: &Chan
         environ: name.environ.clone(),
         ..CaseName::default()
     };
-    let (low_number, high_number) = (i64::from(low.0), i64::from(high.0));
-    let runs = reader.occurrences(&case, (low_number - AROUND, high_number + AROUND)).await?;
-    let before = runs.iter().map(|run| run.night).filter(|night| *night < low_number).max();
-    let after = runs.iter().map(|run| run.night).filter(|night| *night >= high_number).min();
+    let runs = reader.occurrences(&case, (low.before(AROUND), high.before(-AROUND))).await?;
+    let before = runs.iter().map(|run| run.night).filter(|night| *night < low).max();
+    let after = runs.iter().map(|run| run.night).filter(|night| *night >= high).min();
     if let Some((before, after)) = before.zip(after) {
         let [before, after] = [before, after].map(|night| runs.iter().filter(|run| run.night == night).collect::<Vec<_>>());
         return Ok(causes::changed(&reader.facts(&before, &after).await?, &reader.facts(&after, &after).await?));

@@ -1,6 +1,7 @@
 //! What happens next, as functions of what is known. No clock runs here.
 
 pub mod attempts;
+pub mod backoff;
 pub mod budget;
 pub mod graph;
 pub mod liveness;

@@ -1,7 +1,8 @@
 //! Answers, as they are rendered.
 
 use crate::{
-    query::figures::{Metric, NightNumber, Point},
+    night::Night,
+    query::figures::{Metric, Point},
     rules::perf::Direction,
 };
 use muster_text::words;
@@ -119,7 +120,7 @@ pub struct History {
 /// Something that happened to a metric in a night.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    pub night: NightNumber,
+    pub night: Night,
     pub kind: MarkKind,
     /// One line.
     pub text: String,

@@ -2,7 +2,7 @@
 
 use crate::{
     case::{CaseName, SessionId},
-    query::figures::NightNumber,
+    night::Night,
     result::{Outcome, Phase},
 };
 use regex::Regex;
@@ -70,14 +70,14 @@ pub struct FactChange {
 /// The failures of a night, or of several nights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NightOfCauses {
-    pub first: NightNumber,
+    pub first: Night,
     /// The last night.
-    pub night: NightNumber,
+    pub night: Night,
     pub systems: Vec<String>,
     pub sessions: usize,
     /// The number of cases with a result.
     pub cases: usize,
-    pub causes: Vec<(Cause, Since<NightNumber>)>,
+    pub causes: Vec<(Cause, Since<Night>)>,
 }
 
 /// Groups failures by system and cause, the largest first. What one system has been through says nothing of another.

@@ -1,11 +1,11 @@
 //! The figures of metrics. A run is the first measured attempt at a case: what a retry made of it is no figure of the history.
 
-use crate::rules::perf::{Bounds, Direction, label};
+use crate::{
+    night::Night,
+    rules::perf::{Bounds, Direction, label},
+};
 use muster_text::time::Timestamp;
 use std::collections::BTreeMap;
-
-/// A night, as days since 1970-01-01 of the date of its evening.
-pub type NightNumber = i64;
 
 /// One figure of one case over all sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,7 +61,7 @@ impl Basis {
 /// The figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    pub night: NightNumber,
+    pub night: Night,
     pub value: f64,
     /// The place of its basis in [`FigureSet::bases`].
     pub basis: usize,
@@ -91,7 +91,7 @@ pub struct FigureSet {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     pub at: Timestamp,
-    pub night: NightNumber,
+    pub night: Night,
     pub session: String,
     /// `None`: it was no number.
     pub value: Option<f64>,

@@ -3,11 +3,13 @@
 //! Sets of two systems have no metric in common: what tells all metrics of one set from all of the other does not count.
 
 use crate::{
+    night::Night,
     query::{
         answers::SampleUnit,
-        figures::{FigureSet, Metric, NightNumber, Series},
+        figures::{FigureSet, Metric, Series},
     },
     rules::perf::Direction,
+    stats::median,
 };
 use muster_text::unit;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +112,7 @@ fn one(metric: &Metric, sides: &[Vec<(&Series, &FigureSet)>; 2], per: SampleUnit
         return Err(PairError::MixedUnits { metric: Box::new(shown), one: (*other).to_owned(), other: unit.to_owned() });
     }
     let sample = |side: &[(&Series, &FigureSet)]| {
-        let value = |series: &Series, set: &FigureSet| -> Vec<(NightNumber, f64)> {
+        let value = |series: &Series, set: &FigureSet| -> Vec<(Night, f64)> {
             let factor_of = |basis: usize| set.bases.get(basis).and_then(|basis| factor(&basis.unit)).unwrap_or(1.0);
             series.runs.iter().map(|run| (run.night, run.value * factor_of(run.basis))).collect()
         };
@@ -152,19 +154,16 @@ fn shown(metric: &Metric, all: &[&(&Series, &FigureSet)]) -> Metric {
     }
 }
 
-fn runs(values: Vec<(NightNumber, f64)>) -> Vec<f64> {
+fn runs(values: Vec<(Night, f64)>) -> Vec<f64> {
     values.into_iter().map(|(_, value)| value).filter(|value| value.is_finite()).collect()
 }
 
 /// The median of each night.
-fn medians(mut values: Vec<(NightNumber, f64)>) -> Vec<f64> {
+fn medians(mut values: Vec<(Night, f64)>) -> Vec<f64> {
     values.retain(|(_, value)| value.is_finite());
-    values.sort_by(|(a, x), (b, y)| a.cmp(b).then(x.total_cmp(y)));
-    let median = |night: &[(NightNumber, f64)]| {
-        let (lower, upper) = (night.get((night.len() - 1) / 2), night.get(night.len() / 2));
-        lower.zip(upper).map(|((_, lower), (_, upper))| lower / 2.0 + upper / 2.0)
-    };
-    values.chunk_by(|(a, _), (b, _)| a == b).filter_map(median).collect()
+    values.sort_by_key(|(night, _)| *night);
+    let of_night = |night: &[(Night, f64)]| median(&night.iter().map(|(_, value)| *value).collect::<Vec<_>>());
+    values.chunk_by(|(a, _), (b, _)| a == b).filter_map(of_night).collect()
 }
 
 #[cfg(test)]
@@ -184,14 +183,14 @@ mod tests {
     }
 
     /// The system, the case and the figures by night.
-    type Case<'a> = (&'a str, &'a str, &'a [(NightNumber, f64)]);
+    type Case<'a> = (&'a str, &'a str, &'a [(i32, f64)]);
 
     fn set(series: &[Case<'_>], unit: &str, hash: &str) -> FigureSet {
         let one = |(system, case, runs): &Case<'_>| Series {
             metric: metric(system, case),
             direction: Some(Direction::Higher),
             min_effect: None,
-            runs: runs.iter().map(|(night, value)| Run { night: *night, value: *value, basis: 0 }).collect(),
+            runs: runs.iter().map(|(night, value)| Run { night: Night(*night), value: *value, basis: 0 }).collect(),
         };
         let bases = vec![Basis { unit: unit.into(), check_hash: hash.into(), manifest_hash: String::new() }];
         FigureSet { series: (0..).zip(series.iter().map(one)).collect(), bases, sessions: 1 }
@@ -257,7 +256,7 @@ mod tests {
 
     #[test]
     fn many_nights_are_compared_by_their_medians() {
-        let nights: Vec<(NightNumber, f64)> = (0..5).flat_map(|night| [(night, 1.0), (night, 3.0), (night, f64::NAN)]).collect();
+        let nights: Vec<(i32, f64)> = (0..5).flat_map(|night| [(night, 1.0), (night, 3.0), (night, f64::NAN)]).collect();
         let five = set(&[("s", "a", &nights)], "s", "x");
         let four = set(&[("s", "a", &nights[..12])], "s", "x");
         assert_eq!(sample_unit(&five, &four), SampleUnit::Run);

@@ -1,29 +1,33 @@
-//! What people have said of nights, as histories and suggestions use it. (`muster-judge` has what a verdict makes of it.)
+//! What people have said of nights: verdicts, histories and suggestions use it.
 
 use crate::{
     case::check_of,
-    query::figures::{FigureSet, Metric, NightNumber},
+    night::Night,
+    query::figures::{FigureSet, Metric},
 };
 use muster_text::words;
 
 words! {
     /// What an annotation does.
+    #[derive(Default)]
     pub enum RemarkKind {
         /// Nothing but to be shown.
+        #[default]
         Note = "note",
-        /// The nights count for no figure.
+        /// The values of these nights are left out.
         Maintenance = "maintenance",
-        /// The level since a change is the new one.
+        /// A change since one of these nights is fine: its level is the new baseline.
         Accept = "accept",
-        /// A change was none.
+        /// A change since one of these nights is none: its values until the last of them, and until it was said, are left out.
+        /// The baseline stays.
         Dismiss = "dismiss",
-        /// It is shown and does not count.
+        /// Changes are shown in these nights, and not counted.
         Known = "known",
     }
 }
 
 /// An annotation. Of a scope everything that is given has to agree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Remark {
     pub kind: RemarkKind,
     pub system: Option<String>,
@@ -33,9 +37,11 @@ pub struct Remark {
     pub name: Option<String>,
     /// The variable, or one row of its table.
     pub variable: Option<String>,
-    pub from: NightNumber,
+    pub from: Night,
     /// The last night; `None`: there is no end.
-    pub until: Option<NightNumber>,
+    pub until: Option<Night>,
+    /// The last night of which a session had started when it was said, as far as that is asked for.
+    pub said: Night,
     pub author: String,
     pub reason: String,
 }
@@ -51,7 +57,7 @@ impl Remark {
             && (agrees(&self.variable, &metric.variable) || agrees(&self.variable, &metric.label()))
     }
 
-    pub fn covers(&self, night: NightNumber) -> bool {
+    pub fn covers(&self, night: Night) -> bool {
         self.from <= night && self.until.is_none_or(|until| night <= until)
     }
 }
@@ -81,22 +87,20 @@ mod tests {
             variable: "latency".into(),
             key: Some("8".into()),
         };
+        let text = |text: &str| Some(text.to_owned());
         let remark = |name: Option<&str>, variable: Option<&str>| Remark {
-            kind: RemarkKind::Maintenance,
-            system: Some("eidf".into()),
-            partition: None,
-            environ: None,
+            system: text("eidf"),
             name: name.map(Into::into),
             variable: variable.map(Into::into),
-            from: 5,
-            until: Some(7),
-            author: "ada".into(),
-            reason: "new switches".into(),
+            from: Night(5),
+            until: Some(Night(7)),
+            ..Remark::default()
         };
         let rows = [
             (None, None, true),
             (Some("triad"), None, true),
             (Some("triad %size=2G"), Some("latency"), true),
+            (Some("triad %size=4G"), Some("latency"), false),
             (Some("tri"), None, false),
             (None, Some("latency[8]"), true),
             (None, Some("latency[9]"), false),
@@ -104,8 +108,16 @@ mod tests {
         for (name, variable, is_about) in rows {
             assert_eq!(remark(name, variable).is_about(&metric), is_about, "{name:?} {variable:?}");
         }
-        let elsewhere = Remark { system: Some("archer".into()), ..remark(None, None) };
-        assert!(!elsewhere.is_about(&metric));
-        assert_eq!([4, 5, 7, 8].map(|night| remark(None, None).covers(night)), [false, true, true, false]);
+        let places = [
+            (Remark { partition: text("gpu"), ..remark(Some("triad"), Some("latency[8]")) }, true),
+            (Remark { partition: text("cpu"), ..remark(None, None) }, false),
+            (Remark { environ: text("intel"), ..remark(None, Some("latency")) }, false),
+            (Remark { system: text("archer"), ..remark(None, None) }, false),
+            (Remark::default(), true),
+        ];
+        for (remark, is_about) in places {
+            assert_eq!(remark.is_about(&metric), is_about, "{remark:?}");
+        }
+        assert_eq!([4, 5, 7, 8].map(|night| remark(None, None).covers(Night(night))), [false, true, true, false]);
     }
 }

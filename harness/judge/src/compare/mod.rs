@@ -8,30 +8,19 @@ mod resemblance;
 use crate::{
     compare::resemblance::tempered,
     stats::{
-        location::{as_float, centre_and_sigma, percentile},
-        rank::{Method, RankTests, smallest_p},
-        shift::{Shift, relative_change, relative_shift},
+        rank::{self, RankTests, smallest_p},
+        shift::relative_change,
         trend,
     },
 };
-use muster_core::rules::perf::Direction;
-use muster_text::words;
-
-/// The values of a metric in both sets; `None`: it is not there.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Pair {
-    pub a: Option<Sample>,
-    pub b: Option<Sample>,
-    pub direction: Option<Direction>,
-}
-
-/// Values with their unit. Those that are not finite do not count.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sample {
-    /// Those of each series in the order of time.
-    pub series: Vec<Vec<f64>>,
-    pub unit: String,
-}
+use muster_core::{
+    query::{
+        answers::{Compared, ComparedMetric, Difference, Method, SampleUnit, Summary},
+        pairs::Pair,
+    },
+    rules::perf::{Direction, format_number},
+    stats::{as_float, centre_and_sigma, percentile},
+};
 
 /// What is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,117 +37,63 @@ impl Default for CompareSettings {
     }
 }
 
-words! {
-    /// What is said of a metric.
-    pub enum Compared {
-        Worse = "worse",
-        Better = "better",
-        /// It differs, and its variable says no direction.
-        Changed = "changed",
-        /// No difference can be claimed, though one could have been seen.
-        Same = "same",
-        TooFewSamples = "too few samples",
-        /// Only in the second set.
-        New = "new",
-        /// Only in the first set.
-        Vanished = "vanished",
-        MixedUnits = "mixed units",
-    }
-}
-
-/// The verdict of a metric.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairVerdict {
-    pub word: Compared,
-    pub a: Option<Summary>,
-    pub b: Option<Summary>,
-    pub effect: Option<Shift>,
-    /// Of the rank test, two-sided, and larger where samples resemble their neighbours.
-    pub p: Option<f64>,
-    pub method: Option<Method>,
-}
-
-/// A set of values in a few numbers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
-    pub count: usize,
-    pub median: f64,
-    pub low: f64,
-    pub high: f64,
-    /// The standard deviation over the median, by the median absolute deviation.
-    pub spread: f64,
-}
-
-/// All metrics together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// In the order of the pairs.
-    pub verdicts: Vec<PairVerdict>,
-    /// How many metrics were tested, and what a claim of one needs at most.
-    pub tested: usize,
-    pub p_needed: f64,
-    /// How much samples resemble their neighbours in time, over all metrics.
-    pub autocorrelation: f64,
-    pub settings: CompareSettings,
-}
-
-impl Comparison {
-    /// How the verdicts were reached, and how often they are wrong: for the foot of a table.
-    pub fn method(&self) -> String {
-        let approximate = self.verdicts.iter().filter(|verdict| verdict.method == Some(Method::Normal)).count();
-        let approximate = if approximate == 0 { String::new() } else { format!(" (its normal approximation for {approximate})") };
-        let tempering = trend::tempering(self.autocorrelation);
-        let resemble = if tempering < 1.0 {
-            format!(
-                "; neighbouring samples resemble each other ({:.2}), so they say {:.0} % of what independent ones say",
-                self.autocorrelation,
-                100.0 * tempering
-            )
-        } else {
-            String::new()
-        };
-        format!(
-            "rank test of Mann and Whitney{approximate} over {} metrics, step-up: at most {} % of the claims are wrong; changes under {} % are none{resemble}",
-            self.tested,
-            muster_core::rules::perf::format_number(100.0 * self.settings.false_discoveries),
-            muster_core::rules::perf::format_number(100.0 * self.settings.min_effect),
-        )
-    }
-}
-
-/// Compares all metrics.
-pub fn compare(pairs: &[Pair], settings: CompareSettings) -> Comparison {
-    let samples = pairs.iter().flat_map(|pair| [pair.a.as_ref(), pair.b.as_ref()]).filter_map(finite);
-    let autocorrelation = resemblance::autocorrelation(&samples.flatten().collect::<Vec<_>>());
+/// Compares all metrics, in the order of the pairs. Their values are finite, and no series is empty.
+pub fn compare(pairs: Vec<Pair>, sample: SampleUnit, settings: CompareSettings) -> Compared {
+    let series: Vec<Vec<f64>> = pairs.iter().flat_map(|pair| pair.old.iter().chain(&pair.new)).cloned().collect();
+    let autocorrelation = resemblance::autocorrelation(&series);
     let tempering = trend::tempering(autocorrelation);
-    let mut tests = RankTests::default();
-    let mut verdicts: Vec<PairVerdict> = pairs.iter().map(|pair| measured(pair, &mut tests, tempering)).collect();
-    let tested = verdicts.iter().filter(|verdict| verdict.p.is_some()).count();
+    let (mut tests, mut approximate) = (RankTests::default(), 0);
+    let mut rows = Vec::new();
+    for pair in pairs {
+        let (row, method) = measured(pair, &mut tests, tempering);
+        approximate += usize::from(method == Some(rank::Method::Normal));
+        rows.push(row);
+    }
+    let tested = rows.iter().filter(|row| row.p.is_some()).count();
     // Small differences, however certain, are no claims, so they must not make room for others.
-    let is_candidate = |verdict: &&PairVerdict| verdict.is_at_least(settings.min_effect);
-    let mut candidates: Vec<f64> = verdicts.iter().filter(is_candidate).filter_map(|verdict| verdict.p).collect();
+    let is_candidate = |row: &&ComparedMetric| is_at_least(row, settings.min_effect);
+    let mut candidates: Vec<f64> = rows.iter().filter(is_candidate).filter_map(|row| row.p).collect();
     candidates.sort_unstable_by(f64::total_cmp);
     let p_needed = needed(&candidates, tested, settings.false_discoveries);
-    for (verdict, pair) in verdicts.iter_mut().zip(pairs) {
-        if let Some(p) = verdict.p {
-            let least = |a: Summary, b: Summary| tempered(smallest_p(a.count, b.count), tempering);
-            let could_be_seen = verdict.a.zip(verdict.b).is_some_and(|(a, b)| least(a, b) <= p_needed);
-            verdict.word = if p <= p_needed {
-                word(verdict, pair.direction, settings.min_effect)
-            } else if could_be_seen {
-                Compared::Same
-            } else {
-                Compared::TooFewSamples
-            };
-        }
+    for row in &mut rows {
+        let Some(p) = row.p else { continue };
+        let least = |old: Summary, new: Summary| tempered(smallest_p(old.count, new.count), tempering);
+        let could_be_seen = row.old.zip(row.new).is_some_and(|(old, new)| least(old, new) <= p_needed);
+        row.difference = if p <= p_needed {
+            claimed(row, settings.min_effect)
+        } else if could_be_seen {
+            Difference::Steady
+        } else {
+            Difference::TooFew
+        };
     }
-    Comparison { verdicts, tested, p_needed, autocorrelation, settings }
+    let text = method(tested, approximate, autocorrelation, settings);
+    let method = Method { text, error_rate: settings.false_discoveries, min_effect: settings.min_effect, sample };
+    Compared { method, rows }
 }
 
-impl PairVerdict {
-    fn is_at_least(&self, min_effect: f64) -> bool {
-        self.a.zip(self.b).is_some_and(|(a, b)| relative_change(a.median, b.median).abs() >= min_effect)
-    }
+/// How differences were found among so many metrics, and how often they are wrong: for the foot of a table. `approximate`: of so many
+/// metrics by the normal distribution.
+fn method(tested: usize, approximate: usize, autocorrelation: f64, settings: CompareSettings) -> String {
+    let approximate = if approximate == 0 { String::new() } else { format!(" (its normal approximation for {approximate})") };
+    let tempering = trend::tempering(autocorrelation);
+    let resemble = if tempering < 1.0 {
+        format!(
+            "; neighbouring samples resemble each other ({autocorrelation:.2}), so they say {:.0} % of what independent ones say",
+            100.0 * tempering
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        "rank test of Mann and Whitney{approximate} over {tested} metrics, step-up: at most {} % of the claims are wrong; changes under {} % are none{resemble}",
+        format_number(100.0 * settings.false_discoveries),
+        format_number(100.0 * settings.min_effect),
+    )
+}
+
+fn is_at_least(row: &ComparedMetric, min_effect: f64) -> bool {
+    row.old.zip(row.new).is_some_and(|(old, new)| relative_change(old.median, new.median).abs() >= min_effect)
 }
 
 /// The largest p that is a claim (Benjamini and Hochberg): with `k` claims among `tested` metrics, their share of the tolerated rate.
@@ -169,61 +104,54 @@ fn needed(sorted: &[f64], tested: usize, rate: f64) -> f64 {
     share(claims.unwrap_or(1))
 }
 
-/// The values of a sample that count, by series; `None` for none.
-fn finite(sample: Option<&Sample>) -> Option<Vec<Vec<f64>>> {
-    let values = |series: &Vec<f64>| series.iter().copied().filter(|value| value.is_finite()).collect();
-    let series = sample?.series.iter().map(values).filter(|values: &Vec<f64>| !values.is_empty());
-    Some(series.collect()).filter(|series: &Vec<_>| !series.is_empty())
-}
-
-/// The verdict as far as the metric alone decides it.
-fn measured(pair: &Pair, tests: &mut RankTests, tempering: f64) -> PairVerdict {
-    let (a, b) = (finite(pair.a.as_ref()), finite(pair.b.as_ref()));
-    let unit = |sample: &Option<Sample>| sample.as_ref().map(|sample| sample.unit.clone());
-    let mut verdict = PairVerdict {
-        word: Compared::TooFewSamples,
-        a: a.as_ref().and_then(|series| summary(&series.concat())),
-        b: b.as_ref().and_then(|series| summary(&series.concat())),
+/// The answer as far as the metric alone decides it, and how its probability was found.
+fn measured(pair: Pair, tests: &mut RankTests, tempering: f64) -> (ComparedMetric, Option<rank::Method>) {
+    let Pair { metric, unit, direction, old, new, is_redefined } = pair;
+    let (all_old, all_new) = (old.concat(), new.concat());
+    let mut row = ComparedMetric {
+        metric,
+        unit,
+        direction,
+        old: summary(&all_old),
+        new: summary(&all_new),
+        difference: Difference::TooFew,
         effect: None,
+        is_redefined,
         p: None,
-        method: None,
     };
-    let (a, b) = match (a, b) {
-        (None, None) => return verdict,
-        (None, Some(_)) => return PairVerdict { word: Compared::New, ..verdict },
-        (Some(_), None) => return PairVerdict { word: Compared::Vanished, ..verdict },
-        (Some(_), Some(_)) if unit(&pair.a) != unit(&pair.b) => return PairVerdict { word: Compared::MixedUnits, ..verdict },
-        (Some(a), Some(b)) => (a, b),
+    let (before, after) = match (row.old, row.new) {
+        (None, None) => return (row, None),
+        (None, Some(_)) => return (ComparedMetric { difference: Difference::New, ..row }, None),
+        (Some(_), None) => return (ComparedMetric { difference: Difference::Vanished, ..row }, None),
+        (Some(before), Some(after)) => (before.median, after.median),
     };
-    let tempering = if are_far_apart(&a, &b) { 1.0 } else { tempering };
-    let (a, b) = (a.concat(), b.concat());
-    if let Some(test) = tests.compare(&a, &b) {
-        (verdict.p, verdict.method) = (Some(tempered(test.p, tempering)), Some(test.method));
-    }
-    verdict.effect = relative_shift(tests, &a, &b);
-    verdict
+    row.effect = (before != 0.0).then(|| relative_change(before, after));
+    let tempering = if are_far_apart(&old, &new) { 1.0 } else { tempering };
+    let test = tests.compare(&all_old, &all_new);
+    row.p = test.map(|test| tempered(test.p, tempering));
+    (row, test.map(|test| test.method))
 }
 
 /// Whether the sides are further apart than any of their series is wide: neighbours that resemble each other are not the cause.
-fn are_far_apart(a: &[Vec<f64>], b: &[Vec<f64>]) -> bool {
+fn are_far_apart(old: &[Vec<f64>], new: &[Vec<f64>]) -> bool {
     let range = |values: &[f64]| percentile(values, 0.0).zip(percentile(values, 1.0));
-    let widest = a.iter().chain(b).filter_map(|series| range(series)).map(|(low, high)| high - low).fold(0.0, f64::max);
-    let sides = range(&a.concat()).zip(range(&b.concat()));
-    sides.is_some_and(|((low_a, high_a), (low_b, high_b))| (low_a - high_b).max(low_b - high_a) > widest)
+    let widest = old.iter().chain(new).filter_map(|series| range(series)).map(|(low, high)| high - low).fold(0.0, f64::max);
+    let sides = range(&old.concat()).zip(range(&new.concat()));
+    sides.is_some_and(|((low_old, high_old), (low_new, high_new))| (low_old - high_new).max(low_new - high_old) > widest)
 }
 
-/// The word of a difference that is certain enough.
-fn word(verdict: &PairVerdict, direction: Option<Direction>, min_effect: f64) -> Compared {
-    let Some((a, b)) = verdict.a.zip(verdict.b).filter(|_| verdict.is_at_least(min_effect)) else { return Compared::Same };
-    match (direction, b.median < a.median) {
-        (None, _) => Compared::Changed,
-        (Some(Direction::Higher), true) | (Some(Direction::Lower), false) => Compared::Worse,
-        (Some(Direction::Higher), false) | (Some(Direction::Lower), true) => Compared::Better,
+/// What is said of a difference that is certain enough.
+fn claimed(row: &ComparedMetric, min_effect: f64) -> Difference {
+    let Some((old, new)) = row.old.zip(row.new).filter(|_| is_at_least(row, min_effect)) else { return Difference::Steady };
+    match (row.direction, new.median < old.median) {
+        (None, _) => Difference::Changed,
+        (Some(Direction::Higher), true) | (Some(Direction::Lower), false) => Difference::Regressed,
+        (Some(Direction::Higher), false) | (Some(Direction::Lower), true) => Difference::Improved,
     }
 }
 
 /// The few numbers of a set; `None` for no values.
-pub fn summary(values: &[f64]) -> Option<Summary> {
+fn summary(values: &[f64]) -> Option<Summary> {
     let (median, sigma) = centre_and_sigma(values)?;
     let spread = if median == 0.0 { 0.0 } else { (sigma / median).abs() };
     Some(Summary { count: values.len(), median, low: percentile(values, 0.0)?, high: percentile(values, 1.0)?, spread })
@@ -233,14 +161,20 @@ pub fn summary(values: &[f64]) -> Option<Summary> {
 mod tests {
     use super::*;
     use crate::sample::Random;
+    use muster_core::query::figures::Metric;
 
-    fn pair(a: &[f64], b: &[f64], direction: Option<Direction>) -> Pair {
-        let sample = |values: &[f64]| Some(Sample { series: vec![values.to_vec()], unit: "GB/s".to_owned() });
-        Pair { a: sample(a), b: sample(b), direction }
+    pub(super) fn pair(old: Vec<Vec<f64>>, new: Vec<Vec<f64>>, direction: Option<Direction>) -> Pair {
+        Pair { metric: Metric::default(), unit: "GB/s".to_owned(), direction, old, new, is_redefined: false }
     }
 
-    fn words(pairs: &[Pair]) -> Vec<Compared> {
-        compare(pairs, CompareSettings::default()).verdicts.iter().map(|verdict| verdict.word).collect()
+    fn one(old: &[f64], new: &[f64], direction: Option<Direction>) -> Pair {
+        let side = |values: &[f64]| if values.is_empty() { vec![] } else { vec![values.to_vec()] };
+        pair(side(old), side(new), direction)
+    }
+
+    pub(super) fn differences(pairs: &[Pair]) -> Vec<Difference> {
+        let compared = compare(pairs.to_vec(), SampleUnit::Night, CompareSettings::default());
+        compared.rows.iter().map(|row| row.difference).collect()
     }
 
     const LOW: [f64; 6] = [90.0, 91.0, 89.0, 90.5, 90.2, 89.7];
@@ -249,32 +183,31 @@ mod tests {
     #[test]
     fn each_metric_has_a_word() {
         let slightly = HIGH.map(|value| value * 1.019);
-        let other_unit = Some(Sample { unit: "MB/s".to_owned(), series: vec![LOW.to_vec()] });
         let rows = [
-            (pair(&HIGH, &LOW, Some(Direction::Higher)), Compared::Worse),
-            (pair(&HIGH, &LOW, Some(Direction::Lower)), Compared::Better),
-            (pair(&HIGH, &LOW, None), Compared::Changed),
-            (pair(&HIGH, &HIGH, Some(Direction::Higher)), Compared::Same),
-            (pair(&HIGH, &slightly, Some(Direction::Higher)), Compared::Same),
-            (pair(&HIGH[..2], &LOW[..2], Some(Direction::Higher)), Compared::TooFewSamples),
-            (Pair { a: None, ..pair(&[], &LOW, None) }, Compared::New),
-            (pair(&HIGH, &[f64::NAN], None), Compared::Vanished),
-            (Pair { b: other_unit, ..pair(&HIGH, &LOW, None) }, Compared::MixedUnits),
+            (one(&HIGH, &LOW, Some(Direction::Higher)), Difference::Regressed),
+            (one(&HIGH, &LOW, Some(Direction::Lower)), Difference::Improved),
+            (one(&HIGH, &LOW, None), Difference::Changed),
+            (one(&HIGH, &HIGH, Some(Direction::Higher)), Difference::Steady),
+            (one(&HIGH, &slightly, Some(Direction::Higher)), Difference::Steady),
+            (one(&HIGH[..2], &LOW[..2], Some(Direction::Higher)), Difference::TooFew),
+            (one(&[], &LOW, None), Difference::New),
+            (one(&HIGH, &[], None), Difference::Vanished),
+            (one(&[], &[], None), Difference::TooFew),
         ];
         let pairs: Vec<Pair> = rows.iter().map(|(pair, _)| pair.clone()).collect();
-        assert_eq!(words(&pairs), rows.map(|(_, word)| word));
-        assert_eq!(words(&[]), []);
+        assert_eq!(differences(&pairs), rows.map(|(_, word)| word));
+        assert_eq!(differences(&[]), []);
     }
 
     #[test]
     fn many_metrics_need_more_than_one() {
-        let moved = pair(&HIGH[..4], &LOW[..4], Some(Direction::Higher));
-        assert_eq!(words(std::slice::from_ref(&moved)), [Compared::Worse]);
+        let moved = one(&HIGH[..4], &LOW[..4], Some(Direction::Higher));
+        assert_eq!(differences(std::slice::from_ref(&moved)), [Difference::Regressed]);
         let mut random = Random::new(5);
         let mut draw = || (0..4).map(|_| random.normal() + 50.0).collect::<Vec<f64>>();
-        let still: Vec<Pair> = (0..50).map(|_| pair(&draw(), &draw(), None)).collect();
+        let still: Vec<Pair> = (0..50).map(|_| one(&draw(), &draw(), None)).collect();
         let all = [vec![moved], still].concat();
-        assert!(words(&all).iter().all(|word| *word == Compared::TooFewSamples), "4 and 4 values cannot show one of 51");
+        assert!(differences(&all).iter().all(|word| *word == Difference::TooFew), "4 and 4 values cannot show one of 51");
     }
 
     #[test]
@@ -283,8 +216,8 @@ mod tests {
         for seed in 0..40 {
             let mut random = Random::new(seed);
             let mut draw = || (0..14).map(|_| 100.0 + 5.0 * random.normal()).collect::<Vec<f64>>();
-            let pairs: Vec<Pair> = (0..100).map(|_| pair(&draw(), &draw(), None)).collect();
-            wrong += usize::from(words(&pairs).contains(&Compared::Changed));
+            let pairs: Vec<Pair> = (0..100).map(|_| one(&draw(), &draw(), None)).collect();
+            wrong += usize::from(differences(&pairs).contains(&Difference::Changed));
         }
         // Without any difference, each claim is wrong: one in twenty comparisons may have one.
         assert!(wrong <= 5, "{wrong} of 40");
@@ -296,24 +229,21 @@ mod tests {
         for seed in 0..40 {
             let mut random = Random::new(seed);
             let mut draw = |level: f64, noise: f64| (0..14).map(|_| level + noise * random.normal()).collect::<Vec<f64>>();
-            let small: Vec<Pair> = (0..100).map(|_| pair(&draw(100.0, 0.1), &draw(99.0, 0.1), None)).collect();
-            let none: Vec<Pair> = (0..100).map(|_| pair(&draw(100.0, 5.0), &draw(100.0, 5.0), None)).collect();
-            wrong += usize::from(words(&[small, none].concat()).contains(&Compared::Changed));
+            let small: Vec<Pair> = (0..100).map(|_| one(&draw(100.0, 0.1), &draw(99.0, 0.1), None)).collect();
+            let none: Vec<Pair> = (0..100).map(|_| one(&draw(100.0, 5.0), &draw(100.0, 5.0), None)).collect();
+            wrong += usize::from(differences(&[small, none].concat()).contains(&Difference::Changed));
         }
         assert!(wrong <= 5, "{wrong} of 40");
     }
 
     #[test]
     fn the_method_is_named_with_its_error_rate() {
-        let mut comparison = compare(&[pair(&HIGH, &LOW, None)], CompareSettings { false_discoveries: 0.1, min_effect: 0.05 });
-        comparison.autocorrelation = 0.5;
         insta::assert_snapshot!(
-            comparison.method(),
+            method(1, 0, 0.5, CompareSettings { false_discoveries: 0.1, min_effect: 0.05 }),
             @"rank test of Mann and Whitney over 1 metrics, step-up: at most 10 % of the claims are wrong; changes under 5 % are none; neighbouring samples resemble each other (0.50), so they say 33 % of what independent ones say"
         );
-        let comparison = compare(&[pair(&HIGH, &LOW, None)], CompareSettings::default());
         insta::assert_snapshot!(
-            comparison.method(),
+            compare(vec![one(&HIGH, &LOW, None)], SampleUnit::Night, CompareSettings::default()).method.text,
             @"rank test of Mann and Whitney over 1 metrics, step-up: at most 5 % of the claims are wrong; changes under 2 % are none"
         );
     }

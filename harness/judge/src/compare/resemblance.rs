@@ -4,10 +4,10 @@
 //! are further apart by chance.
 
 use crate::stats::{
-    location::as_float,
     normal,
     trend::{NEIGHBOURS, rank_autocorrelation},
 };
+use muster_core::stats::as_float;
 use std::collections::BTreeMap;
 
 /// The autocorrelation of series in the order of time. A step between the halves of a series is none: a step leaves little within the
@@ -67,20 +67,19 @@ pub(super) fn tempered(p: f64, tempering: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::{
-        compare::{CompareSettings, Compared, Pair, Sample, compare},
+        compare::tests::{differences, pair},
         sample::{Random, Spread, World, WorldSpec},
     };
+    use muster_core::query::{answers::Difference, pairs::Pair};
 
     /// 100 metrics over 28 nights that resemble their neighbours, the first fortnight against the second.
     fn fortnights(spec: WorldSpec) -> Vec<Pair> {
-        let sample = |values: &[f64]| Some(Sample { series: vec![values.to_vec()], unit: String::new() });
         let world = World::new(&WorldSpec { metrics: 100, nights: 28, at: 14, ..spec });
-        world.values.iter().map(|values| Pair { a: sample(&values[..14]), b: sample(&values[14..]), direction: None }).collect()
+        world.values.iter().map(|values| pair(vec![values[..14].to_vec()], vec![values[14..].to_vec()], None)).collect()
     }
 
     fn claims(pairs: &[Pair]) -> usize {
-        let verdicts = compare(pairs, CompareSettings::default()).verdicts;
-        verdicts.iter().filter(|verdict| verdict.word == Compared::Changed).count()
+        differences(pairs).iter().filter(|difference| **difference == Difference::Changed).count()
     }
 
     #[test]
@@ -117,10 +116,7 @@ mod tests {
         let mut noisy = |levels: &[f64]| levels.iter().map(|level| level * (1.0 + 0.005 * random.normal())).collect::<Vec<_>>();
         for (old, new) in rows {
             for _ in 0..200 {
-                let mut sample = |series: &[&[f64]]| {
-                    Some(Sample { series: series.iter().map(|levels| noisy(levels)).collect(), unit: String::new() })
-                };
-                let pair = Pair { a: sample(old), b: sample(&[new]), direction: None };
+                let pair = pair(old.iter().map(|levels| noisy(levels)).collect(), vec![noisy(new)], None);
                 assert_eq!(claims(std::slice::from_ref(&pair)), 1, "{pair:?}");
             }
         }

@@ -1,11 +1,7 @@
 //! Changes of one system that go together: the nights since which they may hold overlap, and they go the same way.
 
-use crate::night::{
-    change::Turn,
-    input::{Night, System},
-    judge::Verdict,
-    word::Word,
-};
+use crate::night::{change::Turn, input::System, judge::Verdict, word::Word};
+use muster_core::{case::check_of, night::Night};
 use std::collections::BTreeSet;
 
 /// Changes that are shown as one.
@@ -54,7 +50,7 @@ pub(super) fn events(system: &System, verdicts: &[Verdict]) -> Vec<Event> {
     for event in &mut events {
         let order = |place: usize| (!verdicts[place].is_counted, !verdicts[place].is_new);
         event.metrics.sort_by(|a, b| order(*a).cmp(&order(*b)).then(size(*b).total_cmp(&size(*a))).then(a.cmp(b)));
-        let names = event.metrics.iter().map(|place| &system.metrics[*place].name.check);
+        let names = event.metrics.iter().map(|place| check_of(&system.metrics[*place].name.case));
         event.checks = names.collect::<BTreeSet<_>>().len();
         event.is_new = event.metrics.iter().any(|place| verdicts[*place].is_new);
         event.is_counted = event.metrics.iter().any(|place| verdicts[*place].is_counted);
@@ -112,7 +108,7 @@ mod tests {
             let since_interval = (Night(low), Night(high));
             verdicts.push(verdict(Change { since_interval, turn, effect, ..change(Night(low)) }));
             let mut metric = Metric::default();
-            metric.name.check = check.to_owned();
+            metric.name.case = check.to_owned();
             system.metrics.push(metric);
         }
         let found: Vec<_> = events(&system, &verdicts)

@@ -7,8 +7,9 @@
 
 use crate::{
     night::gaps::{self, ALTERNATIVES},
-    stats::{exponential::exponentials, location::as_float},
+    stats::exponential::exponentials,
 };
+use muster_core::stats::as_float;
 use std::sync::LazyLock;
 
 /// A baseline needs this many values.

@@ -1,16 +1,13 @@
 //! The arithmetic of one verdict, for people who want to check it.
 
-use crate::{
-    night::{
-        evidence::{LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
-        gaps::{self, ALTERNATIVES, Alternative},
-        input::{AnnotationKind, Metric, Night, System},
-        judge::Family,
-        segment::{Began, segments},
-    },
-    stats::location::median,
+use crate::night::{
+    evidence::{LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
+    gaps::{self, ALTERNATIVES, Alternative},
+    input::{Metric, System},
+    judge::Family,
+    segment::{Began, segments},
 };
-use muster_core::rules::perf::Direction;
+use muster_core::{night::Night, query::remarks::RemarkKind, rules::perf::Direction, stats::median};
 
 /// Why M is what it is, for the most likely start of a change.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +53,7 @@ pub struct Step {
 /// few values.
 pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> Option<Explanation> {
     let metric = system.metrics.get(place)?;
-    let annotations: Vec<_> = system.annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
+    let annotations: Vec<_> = system.annotations.iter().filter(|annotation| annotation.is_about(&metric.name)).collect();
     let (night, changes, tempering, needed_alone) = match metric.changes.split_last() {
         Some((last, earlier)) if last.is_open() => (last.id.opened, earlier, last.tempering, last.needed_alone),
         Some(_) | None => (night, metric.changes.as_slice(), family.tempering, family.needed_alone()),
@@ -81,7 +78,7 @@ pub fn explain(system: &System, place: usize, family: &Family, night: Night) -> 
         Step { night, value, worse: gaps[step], same: same(step), factor: factor(best, step) }
     };
     let baseline: Vec<_> = (since - n..since).map(at).collect();
-    let is_left_out = |night: Night| annotations.iter().any(|one| one.kind == AnnotationKind::Maintenance && one.holds_in(night));
+    let is_left_out = |night: Night| annotations.iter().any(|one| one.kind == RemarkKind::Maintenance && one.covers(night));
     debug_assert!(n >= SHORTEST_BASELINE);
     Some(Explanation {
         night,

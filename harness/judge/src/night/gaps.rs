@@ -6,8 +6,9 @@
 
 use crate::{
     night::evidence::{LONGEST_BASELINE, SHORTEST_BASELINE},
-    stats::{location::as_float, normal},
+    stats::normal,
 };
+use muster_core::stats::as_float;
 use std::sync::OnceLock;
 
 /// Which way a change goes.

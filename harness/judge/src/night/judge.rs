@@ -9,17 +9,18 @@ use crate::{
         change::{Change, ChangeState, follow, take_over},
         event::{Event, events},
         evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
-        input::{Annotation, AnnotationKind, Metric, Night, Plan, Settings, System},
+        input::{Metric, Plan, Settings, System},
         segment::{Began, Segment, gone, segments, value_of},
         word::Word,
     },
-    stats::{
-        location::{as_float, centre_and_sigma, median},
-        shift::relative_change,
-        trend,
-    },
+    stats::{shift::relative_change, trend},
 };
-use muster_core::rules::perf::Direction;
+use muster_core::{
+    night::Night,
+    query::remarks::{Remark, RemarkKind},
+    rules::perf::Direction,
+    stats::{as_float, centre_and_sigma, median},
+};
 
 /// What a night says of a system.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,7 +200,7 @@ fn rejected(followed: &[Followed<'_>], threshold: f64, metrics: usize) -> Vec<us
 struct Followed<'a> {
     metric: &'a Metric,
     night: Night,
-    annotations: Vec<&'a Annotation>,
+    annotations: Vec<&'a Remark>,
     min_effect: f64,
     limit: f64,
     changes: Vec<Change>,
@@ -221,8 +222,8 @@ const FOLLOWED: i32 = 21;
 const LATELY: i32 = 7;
 
 impl<'a> Followed<'a> {
-    fn new(metric: &'a Metric, annotations: &'a [Annotation], night: Night, settings: &Settings) -> Self {
-        let annotations: Vec<_> = annotations.iter().filter(|annotation| annotation.scope.covers(&metric.name)).collect();
+    fn new(metric: &'a Metric, annotations: &'a [Remark], night: Night, settings: &Settings) -> Self {
+        let annotations: Vec<_> = annotations.iter().filter(|annotation| annotation.is_about(&metric.name)).collect();
         let value = value_of(metric, &annotations, night);
         let min_effect = metric.min_effect.unwrap_or(settings.min_effect);
         let mut changes = metric.changes.clone();
@@ -314,13 +315,13 @@ impl<'a> Followed<'a> {
     }
 
     /// What people say of tonight.
-    fn said(&self, kind: AnnotationKind) -> Option<&'a Annotation> {
-        self.annotations.iter().copied().find(|annotation| annotation.kind == kind && annotation.holds_in(self.night))
+    fn said(&self, kind: RemarkKind) -> Option<&'a Remark> {
+        self.annotations.iter().copied().find(|annotation| annotation.kind == kind && annotation.covers(self.night))
     }
 
     /// Whether a value was to be expected.
     fn is_planned(&self) -> bool {
-        if self.said(AnnotationKind::Maintenance).is_some() || self.gone_since.is_some() {
+        if self.said(RemarkKind::Maintenance).is_some() || self.gone_since.is_some() {
             return false;
         }
         match self.metric.plan {
@@ -338,7 +339,7 @@ impl<'a> Followed<'a> {
         let is_told =
             |change: &Change| change.is_open() && change.is_worse() && !change.is_gone(self.metric.direction, self.min_effect);
         let shown = if self.gone_since.is_none() { self.shown() } else { self.changes.iter().rposition(is_told) };
-        let known = self.said(AnnotationKind::Known);
+        let known = self.said(RemarkKind::Known);
         let (mut word, mut reason) = (self.word(shown, smallest_step), None);
         let is_new = shown.is_some_and(|shown| self.is_new(&self.changes[shown]));
         if shown.is_some_and(|shown| self.changes[shown].is_open()) && word != Word::NotMeasured {
@@ -351,7 +352,7 @@ impl<'a> Followed<'a> {
         if let (Word::TooFewNights, Began::Anew(what), Some(first)) = (word, self.present.began, self.present.nights.first()) {
             reason = Some(format!("since {first} {what} is another: a new baseline"));
         }
-        if let Some(maintenance) = self.said(AnnotationKind::Maintenance) {
+        if let Some(maintenance) = self.said(RemarkKind::Maintenance) {
             (word, reason) = (Word::NotMeasured, Some(maintenance.reason.clone()));
         }
         if let Some(since) = self.gone_since {

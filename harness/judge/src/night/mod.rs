@@ -27,7 +27,14 @@ pub use event::Event;
 pub use evidence::{Evidence, LOOKED_AT, SHORTEST_BASELINE, evidence};
 pub use explain::{Explanation, Step, explain};
 pub use gaps::{ALTERNATIVES, Alternative, Side, factor};
-pub use input::{Annotation, AnnotationKind, Metric, MetricName, Night, Plan, Scope, Settings, System, Value};
+pub use input::{Metric, Plan, Settings, System, Value};
 pub use judge::{Coverage, Family, NightVerdicts, Verdict, judge, judge_with, replay};
+pub use muster_core::{
+    night::Night,
+    query::{
+        figures::Metric as MetricName,
+        remarks::{Remark, RemarkKind},
+    },
+};
 pub use segment::Began;
 pub use word::Word;

@@ -1,13 +1,17 @@
 //! Which values of a metric may be compared: those since its last change, or since what is measured has changed.
 
-use crate::{
-    night::{
-        change::{Change, ChangeId, ChangeState},
-        input::{Annotation, AnnotationKind, Metric, Night, Value},
-    },
-    stats::location::median_in_place,
+use crate::night::{
+    change::{Change, ChangeId, ChangeState},
+    input::{Metric, Value},
 };
-use muster_core::query::figures::Basis;
+use muster_core::{
+    night::Night,
+    query::{
+        figures::Basis,
+        remarks::{Remark, RemarkKind},
+    },
+    stats::median_in_place,
+};
 use std::{
     collections::{BTreeSet, HashMap},
     ops::Bound,
@@ -34,7 +38,7 @@ pub enum Began {
 }
 
 /// The segments of a metric with these changes up to a night, at least one. The last is the present one.
-pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Annotation], night: Night) -> Vec<Segment> {
+pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Remark], night: Night) -> Vec<Segment> {
     let all = ordered(&metric.values, night);
     // Nearly always the only one.
     let first = Segment { nights: Vec::with_capacity(all.len()), values: Vec::with_capacity(all.len()), ..Segment::default() };
@@ -44,7 +48,7 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
     let mut previous: Option<(u32, &Basis)> = None;
     for Value { night, value, segment } in all {
         let is_excluded = !value.is_finite()
-            || annotations.iter().any(|annotation| annotation.kind == AnnotationKind::Maintenance && annotation.holds_in(night))
+            || annotations.iter().any(|annotation| annotation.kind == RemarkKind::Maintenance && annotation.covers(night))
             || changes.iter().any(|change| !change.is_level(judged) && change.leaves_out(night));
         if is_excluded {
             continue;
@@ -70,8 +74,8 @@ pub(super) fn segments(metric: &Metric, changes: &[Change], annotations: &[&Anno
 }
 
 /// The value of a night, unless an annotation leaves it out: also one that a dismissed change keeps out of the segments.
-pub(super) fn value_of(metric: &Metric, annotations: &[&Annotation], night: Night) -> Option<f64> {
-    let is_left_out = |one: &&Annotation| one.kind == AnnotationKind::Maintenance && one.holds_in(night);
+pub(super) fn value_of(metric: &Metric, annotations: &[&Remark], night: Night) -> Option<f64> {
+    let is_left_out = |one: &&Remark| one.kind == RemarkKind::Maintenance && one.covers(night);
     let of_night: Vec<Value> = metric.values.iter().copied().filter(|value| value.night == night).collect();
     let value = ordered(&of_night, night).pop().filter(|value| value.value.is_finite())?;
     (!annotations.iter().any(is_left_out)).then_some(value.value)
@@ -192,8 +196,8 @@ mod tests {
     #[test]
     fn maintenance_and_what_is_no_number_are_left_out() {
         let metric = metric(&[(1, 1.0, 0), (2, 2.0, 0), (3, f64::NAN, 0), (4, f64::INFINITY, 0), (5, 5.0, 0)]);
-        let (kind, scope, reason) = (AnnotationKind::Maintenance, crate::night::Scope::default(), String::new());
-        let annotation = Annotation { kind, scope, from: Night(2), until: Some(Night(2)), said: Night(2), reason };
+        let (kind, from, until) = (RemarkKind::Maintenance, Night(2), Some(Night(2)));
+        let annotation = Remark { kind, from, until, said: from, ..Remark::default() };
         assert_eq!(values(&segments(&metric, &[], &[&annotation], Night(9))), [(Began::First, vec![1.0, 5.0])]);
     }
 

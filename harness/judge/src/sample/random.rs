@@ -1,6 +1,7 @@
 //! Random numbers that are the same for ever: a stored seed has to mean the same after any update.
 
-use crate::stats::{location::floor, normal};
+use crate::stats::normal;
+use muster_core::stats::floor;
 
 /// The generator xoshiro256++ of Blackman and Vigna, started by splitmix64.
 #[derive(Debug, Clone)]

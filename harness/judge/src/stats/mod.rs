@@ -3,16 +3,14 @@
 //! ```text
 //! normal        PHI and its inverse
 //! exponential   several at once
-//! location      median, percentile, spread
 //! rank          the exact distribution of Mann and Whitney's U, also with ties; the test
 //! shift         Hodges and Lehmann's estimate of a ratio, with its interval
 //! trend         Theil and Sen's line, a step or a drift, autocorrelation of ranks
 //! ```
-//! Logarithms and single exponentials come from libm, those of [`exponential`] from sums and products. The functions of the platform
+//! Where values lie is in [`muster_core::stats`]. Logarithms and single exponentials come from libm, those of [`exponential`] from sums and products. The functions of the platform
 //! differ in their last bits.
 
 pub mod exponential;
-pub mod location;
 pub mod normal;
 pub mod rank;
 pub mod shift;

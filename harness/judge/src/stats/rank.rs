@@ -1,6 +1,7 @@
 //! The rank test of Mann and Whitney for two sets of values: exact for few values, also where some are equal.
 
-use crate::stats::{location::as_float, normal};
+use crate::stats::normal;
+use muster_core::stats::{as_float, floor};
 use std::collections::BTreeMap;
 
 /// How the probability was found.
@@ -58,7 +59,7 @@ impl RankTests {
         if cost(few, many, false) > COUNTED {
             let pairs = as_float(few) * as_float(many);
             let sigma = (pairs * as_float(few + many + 1) / 12.0).sqrt();
-            return crate::stats::location::floor(pairs / 2.0 + normal::quantile(share) * sigma);
+            return floor(pairs / 2.0 + normal::quantile(share) * sigma);
         }
         // The smallest possible sum of ranks is that of U = 0.
         let smallest = few * (few + 1) / 2;

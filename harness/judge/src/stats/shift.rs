@@ -1,9 +1,7 @@
 //! By how much one set of values lies above another: the ratio of their medians, in the interval of Hodges and Lehmann.
 
-use crate::stats::{
-    location::{as_float, floor, median},
-    rank::RankTests,
-};
+use crate::stats::rank::RankTests;
+use muster_core::stats::{as_float, floor, median};
 
 /// A relative change: -0.051 is 5.1 % less.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Series in the order of their nights: their line, a step or a drift, and whether neighbours resemble each other.
 
-use crate::stats::location::{as_float, median, median_in_place};
+use muster_core::stats::{as_float, median, median_in_place};
 use muster_text::words;
 
 /// A straight line over places 0, 1, 2, ...

@@ -1,6 +1,6 @@
 //! `muster results causes`: why the cases of a night failed, since when, and what changed then.
 
-use super::{compared::case_of, scale::date};
+use super::compared::case_of;
 use crate::{
     RenderError,
     files::json,
@@ -11,9 +11,10 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
+    night::Night,
     query::{
         causes::{Cause, FactChange, Level, NightOfCauses, Since},
-        figures::{Metric, NightNumber},
+        figures::Metric,
     },
 };
 use serde_json::{Value, json};
@@ -27,9 +28,9 @@ const CHANGES: usize = 8;
 pub fn report(night: &NightOfCauses, all: bool, screen: &Screen) -> String {
     let failed: usize = night.causes.iter().map(|(cause, _)| cause.failures.len()).sum();
     let nights = if night.first == night.night {
-        format!("Night of {}", date(night.night))
+        format!("Night of {}", night.night)
     } else {
-        format!("Nights of {} to {}", date(night.first), date(night.night))
+        format!("Nights of {} to {}", night.first, night.night)
     };
     let more = night.systems.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -48,7 +49,7 @@ pub fn report(night: &NightOfCauses, all: bool, screen: &Screen) -> String {
     text
 }
 
-fn block(cause: &Cause, since: &Since<NightNumber>, all: bool, screen: &Screen) -> String {
+fn block(cause: &Cause, since: &Since<Night>, all: bool, screen: &Screen) -> String {
     let quarantined = cause.failures.iter().filter(|failure| failure.in_quarantine).count();
     let mut lead = format!("{}: {}", counted(cause.failures.len(), "case"), one_line(&cause.text));
     if !cause.nodes.is_empty() {
@@ -62,14 +63,14 @@ fn block(cause: &Cause, since: &Since<NightNumber>, all: bool, screen: &Screen) 
     if quarantined > 0 {
         let _ = writeln!(text, "  {quarantined} of them in quarantine");
     }
-    let first_bad = since.first_bad.map_or_else(|| "-".to_owned(), date);
+    let first_bad = since.first_bad.map_or_else(|| "-".to_owned(), |night| night.to_string());
     match since.last_good {
-        Some(good) => _ = writeln!(text, "  first bad night {first_bad}, last good night {}", date(good)),
+        Some(good) => _ = writeln!(text, "  first bad night {first_bad}, last good night {good}"),
         None => _ = writeln!(text, "  first bad night {first_bad}, no good night is stored"),
     }
     if let Some(Level { change, since, interval: (low, high) }) = &since.level {
-        let between = if low == high { String::new() } else { format!(" ({} to {})", date(*low), date(*high)) };
-        let _ = writeln!(text, "  a figure is worse since {}{between}: {change}", date(*since));
+        let between = if low == high { String::new() } else { format!(" ({low} to {high})") };
+        let _ = writeln!(text, "  a figure is worse since {since}{between}: {change}");
     }
     text += &changes(since);
     let shown = if all { cause.failures.len() } else { NAMED };
@@ -100,7 +101,7 @@ fn titled(name: &CaseName) -> String {
 }
 
 /// What differs between the last good night and the first bad one, or before and after the change of a figure.
-fn changes(since: &Since<NightNumber>) -> String {
+fn changes(since: &Since<Night>) -> String {
     let when = match (&since.level, since.last_good) {
         (Some(_), _) => "then",
         (None, Some(_)) => "between them",
@@ -127,7 +128,7 @@ fn changes(since: &Since<NightNumber>) -> String {
 /// # Errors
 /// A value that JSON has no form for.
 pub fn json(night: &NightOfCauses) -> Result<String, RenderError> {
-    let cause = |(cause, since): &(Cause, Since<NightNumber>)| {
+    let cause = |(cause, since): &(Cause, Since<Night>)| {
         let cases: Vec<Value> = cause
             .failures
             .iter()
@@ -145,18 +146,18 @@ pub fn json(night: &NightOfCauses) -> Result<String, RenderError> {
             .map(|change| json!({ "fact": change.fact, "before": change.before, "after": change.after }))
             .collect();
         json!({
-            "cause": cause.text, "outcome": cause.outcome, "nodes": cause.nodes, "first_bad": since.first_bad.map(date),
-            "last_good": since.last_good.map(date), "level": since.level.as_ref().map(|level| {
+            "cause": cause.text, "outcome": cause.outcome, "nodes": cause.nodes, "first_bad": since.first_bad,
+            "last_good": since.last_good, "level": since.level.as_ref().map(|level| {
                 json!({
-                    "change": level.change, "since": date(level.since),
-                    "since_interval": [date(level.interval.0), date(level.interval.1)],
+                    "change": level.change, "since": level.since,
+                    "since_interval": level.interval,
                 })
             }),
             "changed": changed, "cases": cases,
         })
     };
     json::written(&json!({
-        "night": date(night.night), "systems": night.systems, "sessions": night.sessions, "cases": night.cases,
+        "night": night.night, "systems": night.systems, "sessions": night.sessions, "cases": night.cases,
         "causes": night.causes.iter().map(cause).collect::<Vec<_>>(),
     }))
 }

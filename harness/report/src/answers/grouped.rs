@@ -17,8 +17,8 @@ use muster_core::{
     query::spec::{Aggregation, Call, Columns, Function},
     result::{CaseResult, Session},
     rules::perf::Measurement,
+    stats::{median, nearest_percentile},
 };
-use muster_judge::stats::location::{median, nearest_percentile};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What groups figures unless something else is said.

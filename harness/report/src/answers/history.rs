@@ -2,7 +2,7 @@
 
 use super::{
     compared::case_of,
-    scale::{Rows, column, date},
+    scale::{Rows, column},
 };
 use crate::{
     RenderError,
@@ -16,13 +16,14 @@ use crate::{
     },
 };
 use muster_core::{
+    night::Night,
     query::{
         answers::{History, Mark, MarkKind},
-        figures::{NightNumber, Point},
+        figures::Point,
     },
     rules::perf::format_digits,
+    stats::median,
 };
-use muster_judge::stats::location::median;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -145,7 +146,7 @@ fn chart(history: &History, signs: &Signs, screen: &Screen) -> String {
     }
     let _ = writeln!(text, "{:>AXIS$} {}{}", "", signs.corner, signs.floor.to_string().repeat(columns));
     text += &marks_line(&history.marks, nights, columns);
-    let (from, until) = (date(nights.0), date(nights.1));
+    let (from, until) = (nights.0.to_string(), nights.1.to_string());
     let gap = (columns + 1).saturating_sub(from.len() + until.len());
     let _ = writeln!(text, "{:>AXIS$} {from}{}{until}", "", " ".repeat(gap));
     text += &legend(history, signs);
@@ -156,7 +157,7 @@ fn number_of_width(value: f64) -> String {
     format_digits(value, 4)
 }
 
-fn grid(history: &History, rows: Rows, (first, last): (NightNumber, NightNumber), columns: usize) -> Vec<Vec<Cell>> {
+fn grid(history: &History, rows: Rows, (first, last): (Night, Night), columns: usize) -> Vec<Vec<Cell>> {
     let mut grid = vec![vec![Cell::Blank; columns]; ROWS];
     let mut put = |row: Option<usize>, column: usize, cell: Cell| {
         if let Some(old) = row.and_then(|row| grid.get_mut(row)).and_then(|row| row.get_mut(column)) {
@@ -211,7 +212,7 @@ fn painted(cells: &[Cell], signs: &Signs, paint: Paint) -> String {
 }
 
 /// The numbers of the marks below the columns in which they happened.
-fn marks_line(marks: &[Mark], (first, last): (NightNumber, NightNumber), columns: usize) -> String {
+fn marks_line(marks: &[Mark], (first, last): (Night, Night), columns: usize) -> String {
     if marks.is_empty() {
         return String::new();
     }
@@ -253,7 +254,7 @@ fn legend(history: &History, signs: &Signs) -> String {
 fn marks(marks: &[Mark]) -> String {
     let mut text = String::new();
     for (number, mark) in marks.iter().enumerate() {
-        let _ = writeln!(text, "{} {}  {:<10} {}", letter(number), date(mark.night), mark.kind.as_str(), one_line(&mark.text));
+        let _ = writeln!(text, "{} {}  {:<10} {}", letter(number), mark.night, mark.kind.as_str(), one_line(&mark.text));
     }
     text
 }
@@ -261,7 +262,7 @@ fn marks(marks: &[Mark]) -> String {
 /// One line a history: how many runs, the median, the last value and its course.
 fn lines(histories: &[History], signs: &Signs, screen: &Screen) -> String {
     let row = |history: &History| {
-        let values: Vec<(NightNumber, f64)> = history
+        let values: Vec<(Night, f64)> = history
             .points
             .iter()
             .filter(|point| !point.is_left_out)
@@ -292,7 +293,7 @@ fn lines(histories: &[History], signs: &Signs, screen: &Screen) -> String {
 }
 
 /// The medians of sixteen parts of the time, as heights.
-fn course(values: &[(NightNumber, f64)], signs: &Signs) -> String {
+fn course(values: &[(Night, f64)], signs: &Signs) -> String {
     const PARTS: usize = 16;
     let rows = Rows::over(values.iter().map(|(_, value)| *value), signs.heights.len());
     let (Some(rows), Some((first, _)), Some((last, _))) = (rows, values.first(), values.last()) else { return String::new() };
@@ -317,12 +318,12 @@ fn course(values: &[(NightNumber, f64)], signs: &Signs) -> String {
 pub fn json(histories: &[History]) -> Result<String, RenderError> {
     let point = |point: &Point| {
         json!({
-            "at": utc(point.at), "night": date(point.night), "session": point.session, "value": point.value,
+            "at": utc(point.at), "night": point.night, "session": point.session, "value": point.value,
             "reference": point.bounds.map(|b| b.reference), "lower": point.bounds.and_then(|b| b.lower),
             "upper": point.bounds.and_then(|b| b.upper), "unit": point.basis.unit, "left_out": point.is_left_out,
         })
     };
-    let mark = |mark: &Mark| json!({ "night": date(mark.night), "kind": mark.kind, "text": mark.text });
+    let mark = |mark: &Mark| json!({ "night": mark.night, "kind": mark.kind, "text": mark.text });
     let all: Vec<Value> = histories
         .iter()
         .map(|history| {

@@ -1,7 +1,6 @@
-//! Values to rows, and nights to columns and dates.
+//! Values to rows, and nights to columns.
 
-use muster_core::query::figures::NightNumber;
-use muster_text::time::Date;
+use muster_core::night::Night;
 
 /// Maps values from `low` to `high` to rows, the highest first.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +40,9 @@ impl Rows {
 }
 
 /// The column of a night among `count` of them.
-pub(super) fn column(night: NightNumber, first: NightNumber, last: NightNumber, count: usize) -> usize {
-    let whole = u32::try_from(last.saturating_sub(first)).unwrap_or(u32::MAX);
-    let part = u32::try_from(night.saturating_sub(first).max(0)).unwrap_or(u32::MAX).min(whole);
+pub(super) fn column(night: Night, first: Night, last: Night, count: usize) -> usize {
+    let whole = u32::try_from(last.days() - first.days()).unwrap_or(u32::MAX);
+    let part = u32::try_from((night.days() - first.days()).max(0)).unwrap_or(u32::MAX).min(whole);
     if whole == 0 { 0 } else { place(f64::from(part) / f64::from(whole), count.saturating_sub(1)) }
 }
 
@@ -58,11 +57,6 @@ fn place(share: f64, last: usize) -> usize {
 fn share_of(part: usize, whole: usize) -> f64 {
     let of = |count| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     of(part) / of(whole)
-}
-
-/// `2026-11-24`
-pub(super) fn date(night: NightNumber) -> String {
-    Date::of_days(night).to_string()
 }
 
 #[cfg(test)]
@@ -82,9 +76,8 @@ mod tests {
     }
 
     #[test]
-    fn nights_have_columns_and_dates() {
-        assert_eq!([100, 150, 200, 300].map(|night| column(night, 100, 200, 11)), [0, 5, 10, 10]);
-        assert_eq!((column(7, 7, 7, 11), column(7, 7, 7, 0)), (0, 0));
-        assert_eq!((date(0).as_str(), date(20_781).as_str()), ("1970-01-01", "2026-11-24"));
+    fn nights_have_columns() {
+        assert_eq!([100, 150, 200, 300].map(|night| column(Night(night), Night(100), Night(200), 11)), [0, 5, 10, 10]);
+        assert_eq!((column(Night(7), Night(7), Night(7), 11), column(Night(7), Night(7), Night(7), 0)), (0, 0));
     }
 }

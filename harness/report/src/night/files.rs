@@ -7,6 +7,7 @@ use crate::{
     page::plain as markdown_text,
     text::{style::one_line, words::counted},
 };
+use muster_core::case::check_of;
 use muster_judge::{
     METHOD,
     night::{Change, ChangeState, Verdict, Word},
@@ -82,7 +83,7 @@ pub fn junit(nights: &[SystemNight<'_>]) -> Result<String, RenderError> {
         for (metric, verdict) in night.system.metrics.iter().zip(&night.verdicts.verdicts) {
             let name = format!("{} {}", case(night.system, metric), metric.name.label());
             let mut test = TestCase::new(xml(&name), status(verdict, &metric.unit));
-            test.set_classname(xml(&metric.name.check));
+            test.set_classname(xml(check_of(&metric.name.case)));
             suite.add_test_case(test);
         }
         report.add_test_suite(suite);

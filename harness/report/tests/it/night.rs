@@ -7,8 +7,7 @@ use muster_core::{
 };
 use muster_judge::{
     night::{
-        Annotation, AnnotationKind, Metric, MetricName, Night, NightVerdicts, Plan, Scope, Settings, System, Value, explain,
-        judge, replay,
+        Metric, MetricName, Night, NightVerdicts, Plan, Remark, RemarkKind, Settings, System, Value, explain, judge, replay,
     },
     sample::Random,
 };
@@ -26,10 +25,9 @@ fn metric(id: i64, check: &str, variable: &str, step: f64, random: &mut Random) 
     let name = MetricName {
         partition: "gpu".into(),
         environ: "gnu".into(),
-        check: check.into(),
         case: format!("{check} %size=2G"),
         variable: variable.into(),
-        key: None,
+        ..MetricName::default()
     };
     Metric { id, name, unit: "GB/s".into(), direction: Some(Direction::Higher), values, ..Metric::default() }
 }
@@ -50,13 +48,14 @@ fn system() -> System {
     metrics.push(Metric { values: metrics[5].values[40..].to_vec(), ..of(8, "new", "flops", 0.0) });
     let missed = of(9, "login", "elapsed", 0.0);
     metrics.push(Metric { plan: Plan::Busy, values: missed.values[..48].to_vec(), ..missed });
-    let annotation = Annotation {
-        kind: AnnotationKind::Known,
-        scope: Scope { check: Some("fio".into()), ..Scope::default() },
+    let annotation = Remark {
+        kind: RemarkKind::Known,
+        name: Some("fio".into()),
         from: Night(STEP),
         until: Some(Night(STEP + 30)),
         said: Night(STEP),
         reason: "OPS-17: a disk is replaced".into(),
+        ..Remark::default()
     };
     System { name: "eidf".into(), metrics, annotations: vec![annotation] }
 }

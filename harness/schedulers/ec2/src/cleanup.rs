@@ -16,6 +16,7 @@ use crate::{
     poll::{Asked, Region, Sight, Tracked, of_job, state},
 };
 use muster_core::{
+    decisions::backoff::Backoff,
     error::SchedulerError,
     job::scheduler::{Disposition, Job, JobStatus, Leftovers},
 };
@@ -38,6 +39,7 @@ const LAST_WORD: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_mins(1);
 /// For so long S3 is asked to remove objects while it fails.
 const S3_WITHIN: Duration = Duration::from_mins(1);
+const S3_PAUSES: Backoff = Backoff { first: Duration::from_secs(2), longest: Duration::from_secs(8) };
 /// How often a group is deleted that is still in use, and the pause.
 const IN_USE: (u32, Duration) = (30, Duration::from_secs(2));
 
@@ -108,7 +110,7 @@ impl Cleanup<'_> {
     /// Removes what it has in S3. An S3 that fails for a moment is asked again.
     async fn objects(&self) -> Result<(), CloudError> {
         let started = Instant::now();
-        let mut pause = Duration::from_secs(2);
+        let mut pause = S3_PAUSES.first;
         loop {
             let removed = objects::remove(self.region, self.job, &self.handle).await;
             let is_final = removed.as_ref().err().is_none_or(|error| !failure::may_pass(error));
@@ -116,7 +118,7 @@ impl Cleanup<'_> {
                 return removed;
             }
             sleep(pause).await;
-            pause = (pause * 2).min(Duration::from_secs(8));
+            pause = S3_PAUSES.next(pause);
         }
     }
 

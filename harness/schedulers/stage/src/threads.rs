@@ -8,6 +8,7 @@
 
 use crate::copy::{StagingError, stage};
 use muster_core::{
+    decisions::backoff::Backoff,
     error::{Class, SchedulerError},
     job::workload::Staging,
 };
@@ -30,8 +31,7 @@ use tokio_util::sync::CancellationToken;
 const MOST_AT_ONCE: usize = 8;
 /// How often a folder is staged again whose copying failed.
 const RETRIES: u32 = 3;
-/// The pause before the first of them; the others are twice as long as the one before.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSES: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(4) };
 /// How long a thread is awaited that was asked to stop.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -67,7 +67,7 @@ impl Stager {
                 answer => return answer.map_err(refused),
             }
             tokio::select! {
-                () = sleep(PAUSE * (1 << retries)) => retries += 1,
+                () = sleep(PAUSES.after(retries + 1)) => retries += 1,
                 () = &mut cancelled => return Err(stopped()),
             }
         }

@@ -13,7 +13,7 @@ use muster_core::{
     case::CaseName,
     decisions::{attempts::Attempts, rounds::Policy},
     job::descriptor::SchedulerName,
-    night::Night,
+    night::NightSpan,
     result::{Completion, Counting, Session},
 };
 use muster_store::Store;
@@ -23,7 +23,7 @@ use std::{collections::BTreeSet, sync::Arc};
 pub struct SessionPlan {
     pub session: Session,
     /// The night in which it starts. `None`: what another process has begun has its night already.
-    pub night: Option<Night>,
+    pub night: Option<NightSpan>,
     /// The store of a session that this process has taken over. `None`: the session starts now.
     pub taken_over: Option<Store>,
     /// The results of this session so far, or restored from another one.

@@ -60,7 +60,7 @@ impl Store {
 pub fn truth(year: &Year) -> String {
     let mut text = String::from("system,happened,check,variable,from,until,percent,name\n");
     for (system, truth) in year.truth() {
-        let date = |night: usize| Date::of_days(i64::from(year.evening(night)));
+        let date = |night: usize| Date(year.evening(night));
         let (percent, name) = match &truth.happened {
             Happened::Step { by } | Happened::Drift { by } | Happened::Weekend { by } | Happened::Rewritten { by } => {
                 (format!("{:.2}", 100.0 * by), "")

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// The session of an evening, and its results in the order in which they finished.
 pub(super) fn of(system: &ExampleSystem, evening: i32, number: usize, example: &ExampleSession) -> (Session, Vec<CaseResult>) {
-    let date = Date::of_days(i64::from(evening));
+    let date = Date(evening);
     let started = Timestamp(example.started);
     let command = ["muster", "-c", "checks/", "--system", &system.name, "-r"];
     let results: Vec<CaseResult> = example.cases.iter().flat_map(|case| results(system, case, example.started)).collect();

@@ -2,11 +2,7 @@
 
 use crate::{
     Reader, StoreError,
-    read::{
-        decode,
-        figures::KnownMetric,
-        nights::{night, optional_night},
-    },
+    read::{decode, figures::KnownMetric},
     sql::{Row, query},
 };
 use muster_core::{
@@ -45,20 +41,20 @@ pub(super) const OF_METRIC: &str = "SELECT * FROM change WHERE metric = $1 ORDER
 impl Reader {
     pub async fn judged(&self, system: &str) -> Result<Judged, StoreError> {
         let statement = || query("SELECT night, revision FROM judged WHERE system = $1").bind(system.to_owned());
-        let decode = |row: &Row| Ok(Judged { until: optional_night(row, "night")?, revision: row.try_get("revision")? });
+        let decode = |row: &Row| Ok(Judged { until: row.try_get("night")?, revision: row.try_get("revision")? });
         Ok(self.all("how far a system was judged", statement, decode).await?.first().copied().unwrap_or_default())
     }
 
     /// The nights of a system from one to another, both included, in which there were sessions.
     pub async fn nights_between(&self, system: &str, first: Night, last: Night) -> Result<Vec<Night>, StoreError> {
         let text = "SELECT night FROM night WHERE system = $1 AND night BETWEEN $2 AND $3 ORDER BY night";
-        let statement = || query(text).bind(system.to_owned()).bind(i64::from(first.0)).bind(i64::from(last.0));
-        self.all("nights", statement, |row| night(row, "night")).await
+        let statement = || query(text).bind(system.to_owned()).bind(first).bind(last);
+        self.all("nights", statement, |row| row.try_get("night")).await
     }
 
     /// The changes that were found before a night, as they were known then, by metric and in the order of their nights.
     pub async fn changes_before(&self, system: &str, at: Night) -> Result<HashMap<i64, Vec<Change>>, StoreError> {
-        let statement = || query(OF_SYSTEM).bind(system.to_owned()).bind(i64::from(at.0));
+        let statement = || query(OF_SYSTEM).bind(system.to_owned()).bind(at);
         let mut by_metric: HashMap<i64, Vec<Change>> = HashMap::new();
         for mut change in self.all("changes", statement, change).await? {
             if change.state.closed().is_some_and(|closed| closed >= at) {
@@ -74,7 +70,7 @@ impl Reader {
         let name = self.new_names().await?.canonical(&case.display);
         let statement = || {
             let statement = query(OF_CASE).bind(case.system.clone()).bind(case.partition.clone());
-            statement.bind(case.environ.clone()).bind(name.clone()).bind(i64::from(at.0))
+            statement.bind(case.environ.clone()).bind(name.clone()).bind(at)
         };
         self.all("changes", statement, change).await
     }
@@ -83,7 +79,7 @@ impl Reader {
     pub async fn change_marks(&self, metric: &KnownMetric, points: &[Point]) -> Result<Vec<Mark>, StoreError> {
         let changes = self.all("changes", || query(OF_METRIC).bind(metric.id), change).await?;
         let unit = |since: Night| {
-            let measured = points.iter().find(|point| point.night >= since.0.into());
+            let measured = points.iter().find(|point| point.night >= since);
             measured.map_or(metric.unit.as_str(), |point| point.basis.unit.as_str())
         };
         Ok(changes.iter().map(|change| mark(change, unit(change.since))).collect())
@@ -97,9 +93,9 @@ fn change(row: &Row) -> Result<Change, sqlx::Error> {
         _ => None,
     };
     Ok(Change {
-        id: ChangeId { metric: row.try_get("metric")?, opened: night(row, "opened")? },
-        since: night(row, "since")?,
-        since_interval: (night(row, "since_lo")?, night(row, "since_hi")?),
+        id: ChangeId { metric: row.try_get("metric")?, opened: row.try_get("opened")? },
+        since: row.try_get("since")?,
+        since_interval: (row.try_get("since_lo")?, row.try_get("since_hi")?),
         turn: decode::word::<Turn>(row, "turn")?,
         before: row.try_get("before")?,
         after: row.try_get("after")?,
@@ -113,8 +109,8 @@ fn change(row: &Row) -> Result<Change, sqlx::Error> {
 }
 
 fn state(row: &Row) -> Result<ChangeState, sqlx::Error> {
-    let found = optional_night(row, "closed")?.unwrap_or_default();
-    let level_until = optional_night(row, "level_until")?.unwrap_or_default();
+    let found = row.try_get::<Option<Night>>("closed")?.unwrap_or_default();
+    let level_until = row.try_get::<Option<Night>>("level_until")?.unwrap_or_default();
     Ok(match row.try_get::<&str>("state")? {
         "recovered" => ChangeState::Recovered { since: level_until, found },
         "accepted" => ChangeState::Accepted { found },
@@ -150,5 +146,5 @@ fn mark(change: &Change, unit: &str) -> Mark {
     if !change.is_open() {
         let _ = write!(text, ", {}", words_of(change.state).0);
     }
-    Mark { night: change.since.0.into(), kind: MarkKind::Change, text }
+    Mark { night: change.since, kind: MarkKind::Change, text }
 }

@@ -13,10 +13,7 @@ use muster_core::{
     secret::Secrets,
     usage::Usage,
 };
-use muster_text::{
-    Value,
-    time::{Date, Timestamp},
-};
+use muster_text::{Value, time::Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sqlx::Error;
 use std::borrow::Cow;
@@ -85,7 +82,7 @@ pub(crate) fn session(row: &Row) -> Result<(Session, Held), Error> {
         fail_on_skip: row.try_get("fail_on_skip")?,
         extras: json(row, "extras")?,
         selection: row.try_get("selection")?,
-        night: row.try_get::<Option<i64>>("night")?.map(Date::of_days),
+        night: row.try_get("night")?,
         facts: json(row, "facts")?,
     };
     Ok((session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))

@@ -11,9 +11,9 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, SessionId},
+    night::Night,
     query::{
         causes::{self, Failure},
-        figures::NightNumber,
         spec::Filters,
     },
     result::{About, Outcome},
@@ -39,7 +39,7 @@ pub struct Failures {
 /// A case in a night of the past.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
-    pub night: NightNumber,
+    pub night: Night,
     pub is_fine: bool,
     attempt: i64,
     session: i64,
@@ -71,7 +71,7 @@ impl Reader {
     }
 
     /// The results of a case, by all names that it had, in a range of nights, both ends included, the newest first.
-    pub async fn occurrences(&self, name: &CaseName, nights: (NightNumber, NightNumber)) -> Result<Vec<Occurrence>, StoreError> {
+    pub async fn occurrences(&self, name: &CaseName, nights: (Night, Night)) -> Result<Vec<Occurrence>, StoreError> {
         let names = self.new_names().await?.earlier(&name.display);
         let text: Arc<str> = occurrences_text(names.len()).into();
         let statement = || {

@@ -8,8 +8,9 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, check_of},
+    night::Night,
     query::{
-        figures::{Basis, FigureSet, Metric, NightNumber, Run, Series},
+        figures::{Basis, FigureSet, Metric, Run, Series},
         spec::{Filter, Filters},
     },
     result::About,
@@ -132,12 +133,7 @@ impl Reader {
     }
 
     /// The runs of metrics in a range of nights that are meant, each with its metric, and with the store's number of its basis.
-    async fn runs(
-        &self,
-        metrics: &[i64],
-        (first, last): (NightNumber, NightNumber),
-        meant: &Meant,
-    ) -> Result<Vec<(i64, Run)>, StoreError> {
+    async fn runs(&self, metrics: &[i64], (first, last): (Night, Night), meant: &Meant) -> Result<Vec<(i64, Run)>, StoreError> {
         let text: Arc<str> = runs_text(metrics, meant).into();
         let statement = || query(AssertSqlSafe(Arc::clone(&text))).bind(first).bind(last);
         let rows = self.all("figures", statement, |row| run(row, meant)).await?;

@@ -6,7 +6,8 @@ use crate::{
     sql::{Row, query},
 };
 use muster_core::{
-    query::figures::{Basis, NightNumber, Point},
+    night::Night,
+    query::figures::{Basis, Point},
     rules::perf::Bounds,
 };
 use muster_text::time::Timestamp;
@@ -18,11 +19,7 @@ pub(super) const HISTORY: &str = r#"SELECT f.night, f.value, f.finished, f.refer
 
 impl Reader {
     /// The runs of a metric in a range of nights, both ends included, in order of time.
-    pub async fn history(
-        &self,
-        metric: &KnownMetric,
-        (first, last): (NightNumber, NightNumber),
-    ) -> Result<Vec<Point>, StoreError> {
+    pub async fn history(&self, metric: &KnownMetric, (first, last): (Night, Night)) -> Result<Vec<Point>, StoreError> {
         let statement = || query(HISTORY).bind(metric.id).bind(first).bind(last);
         self.all("a history", statement, point).await
     }

@@ -8,12 +8,9 @@ use crate::{
     series::AllSeries,
     sql::{Row, Statement, query},
 };
-use muster_core::{
-    case::check_of,
-    query::{causes, figures::Basis},
-};
-use muster_judge::night::{Annotation, AnnotationKind, Change, Metric, MetricName, Night, Plan, Scope, System};
-use muster_text::{decode::Words, time::Timestamp};
+use muster_core::query::{causes, figures::Basis};
+use muster_judge::night::{Change, Metric, MetricName, Night, Plan, Remark, System};
+use muster_text::time::Timestamp;
 use sqlx::AssertSqlSafe;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -50,7 +47,7 @@ impl Reader {
             max(CASE WHEN begins > $1 THEN night END) AS future FROM night GROUP BY system
             HAVING min(begins) <= $1 ORDER BY system";
         let decode = |row: &Row| {
-            let (first, last, future) = (night(row, "first")?, night(row, "last")?, optional_night(row, "future")?);
+            let (first, last, future) = (row.try_get("first")?, row.try_get("last")?, row.try_get("future")?);
             Ok(StoredNights { system: row.try_get("system")?, first, last, future })
         };
         self.all("nights", || query(NIGHTS).bind(now.0.saturating_add(CLOCKS_DIFFER)), decode).await
@@ -61,7 +58,7 @@ impl Reader {
         const STATE: &str = "SELECT state FROM night WHERE system = $1 AND night = $2";
         const CASES: &str = r#"SELECT count(*) AS cases, count(a."case") AS ended FROM session s JOIN "case" c ON c.session = s.number
             LEFT JOIN (SELECT DISTINCT "case" FROM attempt) a ON a."case" = c.id WHERE c.system = $1 AND s.night = $2"#;
-        let bound = |text: &'static str| query(text).bind(system.to_owned()).bind(i64::from(at.0));
+        let bound = |text: &'static str| query(text).bind(system.to_owned()).bind(at);
         let states = self.all("the state of a night", || bound(STATE), |row| row.try_get::<String>("state")).await?;
         if !states.iter().any(|state| state == "running") {
             return Ok(NightProgress::default());
@@ -77,7 +74,7 @@ impl Reader {
     pub async fn night_facts(&self, system: &str, at: Night) -> Result<BTreeMap<String, String>, StoreError> {
         const SESSIONS: &str = "SELECT version, facts FROM session WHERE system = $1 AND night =
             (SELECT max(night) FROM session WHERE system = $1 AND night <= $2)";
-        let statement = || query(SESSIONS).bind(system.to_owned()).bind(i64::from(at.0));
+        let statement = || query(SESSIONS).bind(system.to_owned()).bind(at);
         let session = |row: &Row| {
             let facts: BTreeMap<String, String> = decode::json(row, "facts")?;
             Ok((row.try_get::<String>("version")?, facts))
@@ -119,13 +116,13 @@ impl Reader {
             if !others.is_empty() {
                 // Nobody looked at these: they were not measured for long, or had no verdicts.
                 let text = figures_of(others.into_iter());
-                let statement = || query(AssertSqlSafe(text.clone())).bind(i64::from(start.0)).bind(i64::from(until.0));
-                self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
+                let statement = || query(AssertSqlSafe(text.clone())).bind(start).bind(until);
+                self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night::MAX).await?;
             }
-            from = Night(until.0.saturating_add(1));
+            from = until.plus_days(1);
         }
-        let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(from.0)).bind(i64::from(last.0));
-        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
+        let statement = || query(FIGURES).bind(system.to_owned()).bind(from).bind(last);
+        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night::MAX).await?;
         let mut looked = Looked { system: read, known, start };
         looked.drop_unmeasured();
         self.add_older(&mut looked, &keys, first).await?;
@@ -135,7 +132,7 @@ impl Reader {
     /// Leaves each metric the values that are needed of it, and reads those that are missing: of metrics that are not measured in most
     /// nights, or whose changes began earlier.
     async fn add_older(&self, looked: &mut Looked, keys: &HashMap<i64, Basis>, first: Night) -> Result<(), StoreError> {
-        let oldest = Night(i32::MIN);
+        let oldest = Night::MIN;
         let latest = looked.known.iter().map(|known| known.since).max().unwrap_or(oldest);
         if latest == oldest || self.nights_between(&looked.system.name, oldest, latest.before(1)).await?.is_empty() {
             looked.known.iter_mut().for_each(|known| known.since = oldest);
@@ -145,8 +142,7 @@ impl Reader {
         let missing: Vec<usize> = (0..needed.len()).filter(|place| needed[*place] < known[*place].since).collect();
         if let Some(from) = missing.iter().map(|place| needed[*place]).min() {
             let text = figures_of(missing.iter().map(|place| system.metrics[*place].id));
-            let (low, high) = (i64::from(from.0), i64::from(latest.before(1).0));
-            let statement = || query(AssertSqlSafe(text.clone())).bind(low).bind(high);
+            let statement = || query(AssertSqlSafe(text.clone())).bind(from).bind(latest.before(1));
             self.add_figures((&mut system.metrics, known), keys, statement, |known| known.since).await?;
             for place in missing {
                 known[place].since = from;
@@ -175,8 +171,8 @@ impl Reader {
         let mut read = self.planned_metrics(system, last).await?;
         let keys = self.segment_keys().await?;
         let mut known = vec![Known::default(); read.metrics.len()];
-        let statement = || query(FIGURES).bind(system.to_owned()).bind(i64::from(first.0)).bind(i64::from(last.0));
-        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night(i32::MAX)).await?;
+        let statement = || query(FIGURES).bind(system.to_owned()).bind(first).bind(last);
+        self.add_figures((&mut read.metrics, &mut known), &keys, statement, |_| Night::MAX).await?;
         read.metrics.retain(|metric| !metric.values.is_empty());
         Ok(read)
     }
@@ -222,7 +218,7 @@ impl Reader {
         const PLANNED: &str = "SELECT p.subject, p.state FROM planned p JOIN subject u ON u.id = p.subject
             WHERE p.night = $1 AND u.system = $2";
         let decode = |row: &Row| Ok((row.try_get("subject")?, decode::word::<Plan>(row, "state")?));
-        let statement = || query(PLANNED).bind(i64::from(night.0)).bind(system.to_owned());
+        let statement = || query(PLANNED).bind(night).bind(system.to_owned());
         let rows = self.all("the plan of a night", statement, decode).await?;
         let mut plans = HashMap::new();
         for (subject, plan) in rows {
@@ -243,16 +239,15 @@ impl Reader {
             (SELECT 1 FROM session t JOIN "case" d ON d.session = t.number JOIN attempt b ON b."case" = d.id
             WHERE d.display = c.display AND d.system = c.system AND d.partition = c.partition AND d.environ = c.environ
             AND t.night > s.night AND t.night <= $2)"#;
-        let first = i64::from(at.before(WINDOW).0);
-        let statement = || query(QUARANTINED).bind(system.to_owned()).bind(i64::from(at.0)).bind(first);
-        let case = |row: &Row| Ok(([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?], row.try_get::<i64>(3)?));
-        let cases: Vec<([String; 3], i64)> = self.all("cases in quarantine", statement, case).await?;
+        let statement = || query(QUARANTINED).bind(system.to_owned()).bind(at).bind(at.before(WINDOW));
+        let case = |row: &Row| Ok(([row.try_get(0)?, row.try_get(1)?, row.try_get(2)?], row.try_get(3)?));
+        let cases: Vec<([String; 3], Night)> = self.all("cases in quarantine", statement, case).await?;
         let mut quarantined = HashSet::new();
         let aliases = if cases.is_empty() { Aliases::default() } else { self.new_names().await? };
         for ([partition, environ, name], night) in cases {
             let names = aliases.earlier(&name);
             let place = [system, &partition, &environ];
-            if names.len() == 1 || !self.ran_between(&names, place, (night + 1, i64::from(at.0))).await? {
+            if names.len() == 1 || !self.ran_between(&names, place, (night.plus_days(1), at)).await? {
                 quarantined.insert([partition, environ, aliases.canonical(&name)]);
             }
         }
@@ -260,7 +255,7 @@ impl Reader {
     }
 
     /// Whether a case ran under one of these names, on a system, partition and environment, in nights of a range.
-    async fn ran_between(&self, names: &[String], place: [&str; 3], nights: (i64, i64)) -> Result<bool, StoreError> {
+    async fn ran_between(&self, names: &[String], place: [&str; 3], nights: (Night, Night)) -> Result<bool, StoreError> {
         let text: Arc<str> = format!(
             r#"SELECT 1 FROM "case" c JOIN session s ON s.number = c.session JOIN attempt a ON a."case" = c.id
             WHERE c.display IN ({}) AND c.system = $1 AND c.partition = $2 AND c.environ = $3 AND s.night BETWEEN $4 AND $5 LIMIT 1"#,
@@ -297,14 +292,11 @@ impl Reader {
     }
 
     /// What people have said of a system and of all. Notes say nothing to a verdict; a node or a session is no metric.
-    async fn annotations_of(&self, system: &str) -> Result<Vec<Annotation>, StoreError> {
-        const ANNOTATIONS: &str = "SELECT kind, partition, environ, name, variable, from_night, until, reason,
-            (SELECT max(s.night) FROM session s WHERE s.system = $1 AND s.started <= a.created) AS said FROM annotation a
-            WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL ORDER BY id";
-        let rows = self.all("annotations", || query(ANNOTATIONS).bind(system.to_owned()), annotation).await?;
-        let mut annotations: Vec<Annotation> = rows.into_iter().flatten().collect();
-        self.rename(annotations.iter_mut().filter_map(|annotation| annotation.scope.check.as_mut())).await?;
-        Ok(annotations)
+    async fn annotations_of(&self, system: &str) -> Result<Vec<Remark>, StoreError> {
+        const ANNOTATIONS: &str = "SELECT a.*,
+            coalesce((SELECT max(s.night) FROM session s WHERE s.system = $1 AND s.started <= a.created), from_night) AS said
+            FROM annotation a WHERE (system IS NULL OR system = $1) AND node IS NULL AND session IS NULL AND kind <> 'note' ORDER BY id";
+        self.renamed(|| query(ANNOTATIONS).bind(system.to_owned())).await
     }
 }
 
@@ -320,27 +312,19 @@ fn figures_of(metrics: impl Iterator<Item = i64>) -> String {
 }
 
 /// Those that have verdicts.
-const METRICS: &str = "SELECT m.*, u.partition, u.environ, u.name FROM subject u JOIN metric m ON m.subject = u.id
+const METRICS: &str = "SELECT m.*, u.system, u.partition, u.environ, u.name FROM subject u JOIN metric m ON m.subject = u.id
     WHERE u.system = $1 AND m.is_ignored = 0 ORDER BY u.partition, u.environ, u.name, m.id";
 
 /// By the primary key of `night_figure`, for each metric of the system.
 const FIGURES: &str = "SELECT f.metric, f.night, f.value, f.basis FROM subject u JOIN metric m ON m.subject = u.id
     JOIN night_figure f ON f.metric = m.id WHERE u.system = $1 AND f.night BETWEEN $2 AND $3";
 
-pub(super) fn optional_night(row: &Row, column: &str) -> Result<Option<Night>, sqlx::Error> {
-    Ok(row.try_get::<Option<i64>>(column)?.map(|night| Night(i32::try_from(night).unwrap_or_default())))
-}
-
-pub(super) fn night(row: &Row, column: &str) -> Result<Night, sqlx::Error> {
-    optional_night(row, column).map(Option::unwrap_or_default)
-}
-
 fn metric(row: &Row) -> Result<(i64, Metric), sqlx::Error> {
     let (case, key): (String, String) = (row.try_get("name")?, row.try_get("key")?);
     let name = MetricName {
+        system: row.try_get("system")?,
         partition: row.try_get("partition")?,
         environ: row.try_get("environ")?,
-        check: check_of(&case).to_owned(),
         case,
         variable: row.try_get("variable")?,
         key: (!key.is_empty()).then_some(key),
@@ -360,22 +344,5 @@ fn metric(row: &Row) -> Result<(i64, Metric), sqlx::Error> {
 
 /// A night whose value is no number has none.
 fn figure(row: &Row) -> Result<(i64, Night, f64, i64), sqlx::Error> {
-    let night = Night(i32::try_from(row.try_get::<i64>(1)?).unwrap_or_default());
-    Ok((row.try_get(0)?, night, row.try_get::<Option<f64>>(2)?.unwrap_or(f64::NAN), row.try_get(3)?))
-}
-
-/// `None`: a note.
-fn annotation(row: &Row) -> Result<Option<Annotation>, sqlx::Error> {
-    let word: String = row.try_get("kind")?;
-    let Some((_, kind)) = AnnotationKind::WORDS.iter().find(|(known, _)| *known == word) else { return Ok(None) };
-    let scope = Scope {
-        partition: row.try_get("partition")?,
-        environ: row.try_get("environ")?,
-        check: row.try_get("name")?,
-        variable: row.try_get("variable")?,
-    };
-    let until = row.try_get::<Option<i64>>("until")?.map(|night| Night(i32::try_from(night).unwrap_or(i32::MAX)));
-    let from = night(row, "from_night")?;
-    let said = optional_night(row, "said")?.unwrap_or(from);
-    Ok(Some(Annotation { kind: *kind, scope, from, until, said, reason: row.try_get("reason")? }))
+    Ok((row.try_get(0)?, row.try_get(1)?, row.try_get::<Option<f64>>(2)?.unwrap_or(f64::NAN), row.try_get(3)?))
 }

@@ -2,6 +2,7 @@
 
 use super::{changes, failures, figures, history, selected};
 use crate::{Location, migrate};
+use muster_core::night::Night;
 use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Connection as _, Row as _, SqliteConnection};
 use std::collections::HashSet;
@@ -15,7 +16,7 @@ async fn questions_find_their_rows_by_an_index() {
     let mut connection = SqliteConnection::connect(&format!("sqlite://{}", path.display())).await.unwrap();
     let period = (Timestamp(1), Timestamp(2));
     let texts = [
-        selected::sessions_text(Some((1, 2)), None, 10),
+        selected::sessions_text(Some((Night(1), Night(2))), None, 10),
         selected::sessions_text(None, Some(period), 10),
         selected::sessions_text(None, None, 10),
         selected::LAST_NIGHT.to_owned(),

@@ -3,17 +3,22 @@
 use crate::{
     Reader, StoreError,
     read::decode,
-    sql::{Row, query},
+    sql::{Row, Statement, query},
 };
 use muster_core::query::remarks::Remark;
 
 /// Of one session or node nothing can be said of a night.
-const REMARKS: &str = "SELECT kind, system, partition, environ, name, variable, from_night, until, author, reason FROM annotation
+const REMARKS: &str = "SELECT *, from_night AS said FROM annotation
     WHERE node IS NULL AND session IS NULL ORDER BY from_night, id";
 
 impl Reader {
     pub async fn remarks(&self) -> Result<Vec<Remark>, StoreError> {
-        let mut remarks = self.all("annotations", || query(REMARKS), remark).await?;
+        self.renamed(|| query(REMARKS)).await
+    }
+
+    /// The annotations that a statement finds, with the names that their checks and cases have now.
+    pub(super) async fn renamed(&self, statement: impl Fn() -> Statement) -> Result<Vec<Remark>, StoreError> {
+        let mut remarks = self.all("annotations", statement, remark).await?;
         self.rename(remarks.iter_mut().filter_map(|remark| remark.name.as_mut())).await?;
         Ok(remarks)
     }
@@ -29,6 +34,7 @@ fn remark(row: &Row) -> Result<Remark, sqlx::Error> {
         variable: row.try_get("variable")?,
         from: row.try_get("from_night")?,
         until: row.try_get("until")?,
+        said: row.try_get("said")?,
         author: row.try_get("author")?,
         reason: row.try_get("reason")?,
     })

@@ -7,10 +7,8 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, SessionId},
-    query::{
-        figures::NightNumber,
-        spec::{Filters, Range},
-    },
+    night::Night,
+    query::spec::{Filters, Range},
     result::{About, Outcome, Session},
 };
 use muster_text::time::Timestamp;
@@ -26,7 +24,7 @@ pub struct Selected {
     pub(crate) number: i64,
     pub session: Session,
     /// `None`: an older muster has stored it, and no rebuild has placed it yet.
-    pub night: Option<NightNumber>,
+    pub night: Option<Night>,
 }
 
 /// A case of a session with its last outcome.
@@ -98,7 +96,7 @@ impl Reader {
     }
 
     /// The last night in which a session has started. One that is dated in the future does not decide it.
-    async fn last_night(&self, now: Timestamp) -> Result<Option<NightNumber>, StoreError> {
+    async fn last_night(&self, now: Timestamp) -> Result<Option<Night>, StoreError> {
         let statement = || query(LAST_NIGHT).bind(now.0.saturating_add(CLOCKS_DIFFER));
         Ok(self.all("the last night", statement, |row| row.try_get(0)).await?.pop())
     }
@@ -183,13 +181,9 @@ pub(super) const LAST_NIGHT: &str =
     "SELECT night FROM session WHERE night IS NOT NULL AND started <= $1 ORDER BY night DESC LIMIT 1";
 
 /// The sessions of nights, or else of a period, the newest first.
-pub(super) fn sessions_text(
-    nights: Option<(NightNumber, NightNumber)>,
-    started: Option<(Timestamp, Timestamp)>,
-    limit: u32,
-) -> String {
+pub(super) fn sessions_text(nights: Option<(Night, Night)>, started: Option<(Timestamp, Timestamp)>, limit: u32) -> String {
     let condition = match (nights, started) {
-        (Some((first, last)), _) => format!("WHERE night BETWEEN {first} AND {last}"),
+        (Some((first, last)), _) => format!("WHERE night BETWEEN {} AND {}", first.days(), last.days()),
         (None, Some((from, until))) => format!("WHERE started >= {} AND started < {}", from.0, until.0),
         (None, None) => String::new(),
     };

@@ -1,5 +1,6 @@
 //! The rows of an answer.
 
+use muster_core::night::Night;
 use sqlx::{ColumnIndex, Error, Row as _, postgres::PgRow, sqlite::SqliteRow};
 
 /// A row of either database.
@@ -39,6 +40,18 @@ macro_rules! as_it_is {
 }
 
 as_it_is!(i64, Option<i64>, f64, Option<f64>, String, Option<String>, &'r str, Option<&'r str>, &'r [u8]);
+
+impl<'r> FromColumn<'r> for Night {
+    fn from_column(row: &'r Row, column: impl Column) -> Result<Self, Error> {
+        i64::from_column(row, column).map(Self::of_days)
+    }
+}
+
+impl<'r> FromColumn<'r> for Option<Night> {
+    fn from_column(row: &'r Row, column: impl Column) -> Result<Self, Error> {
+        Ok(Option::<i64>::from_column(row, column)?.map(Night::of_days))
+    }
+}
 
 impl<'r> FromColumn<'r> for bool {
     fn from_column(row: &'r Row, column: impl Column) -> Result<Self, Error> {

@@ -1,5 +1,6 @@
 //! The values of statements.
 
+use muster_core::night::Night;
 use sqlx::{Arguments, error::BoxDynError, postgres::PgArguments, sqlite::SqliteArguments};
 use std::{borrow::Cow, sync::Arc};
 
@@ -51,6 +52,7 @@ to_value! {
     &i64, Integer, number => Value::Integer(*number);
     u32, Integer, number => Value::Integer(number.into());
     bool, Integer, truth => Value::Integer(truth.into());
+    Night, Integer, night => Value::Integer(night.days());
     f64, Real, number => Value::Real(number);
     Vec<u8>, Bytes, bytes => Value::Bytes(bytes);
 }

@@ -76,7 +76,7 @@ impl Upkeep {
              reason, link, created) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id",
         );
         let insert = insert.bind(a.kind.as_str()).bind(a.system).bind(a.partition).bind(a.environ).bind(a.name);
-        let insert = insert.bind(a.variable).bind(a.node).bind(a.session).bind(a.from.days()).bind(a.until.map(Date::days));
+        let insert = insert.bind(a.variable).bind(a.node).bind(a.session).bind(a.from).bind(a.until);
         let insert = insert.bind(a.author).bind(a.reason).bind(a.link).bind(a.created.0);
         let systems = self.judged_by(annotation).await?;
         self.changed(systems, annotation.from, async |connection| insert.fetch_scalar(connection).await).await
@@ -121,7 +121,7 @@ impl Upkeep {
             let done = async {
                 let changed = change(&mut self.connection).await?;
                 for system in systems {
-                    history::forget(&mut self.connection, &system, from.days()).await?;
+                    history::forget(&mut self.connection, &system, from).await?;
                 }
                 Ok(changed)
             };
@@ -142,8 +142,8 @@ fn annotation(row: &Row) -> Result<(i64, Annotation), Error> {
         variable: row.try_get("variable")?,
         node: row.try_get("node")?,
         session: row.try_get("session")?,
-        from: Date::of_days(row.try_get("from_night")?),
-        until: row.try_get::<Option<i64>>("until")?.map(Date::of_days),
+        from: row.try_get("from_night")?,
+        until: row.try_get("until")?,
         author: row.try_get("author")?,
         reason: row.try_get("reason")?,
         link: row.try_get("link")?,

@@ -12,13 +12,13 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    night::NightRules,
+    night::{Night, NightRules},
     result::{About, Counting, Outcome, Purpose},
     rules::perf::Measurement,
 };
-use muster_text::time::{Date, Timestamp};
+use muster_text::time::Timestamp;
 use sqlx::Error;
-use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+use std::collections::{BTreeSet, HashMap};
 
 /// How many attempts are in memory at once.
 const AT_ONCE: i64 = 2_000;
@@ -43,7 +43,7 @@ struct Stored {
     outcome: Outcome,
     purpose: Purpose,
     counting: Counting,
-    night: i64,
+    night: Night,
     finished: Timestamp,
     /// Of those that an earlier version has stored.
     nodes: Vec<String>,
@@ -71,17 +71,16 @@ async fn rebuilt(connection: &mut Connection, rules: &impl Fn(&str) -> NightRule
 async fn place(connection: &mut Connection, rules: &impl Fn(&str) -> NightRules) -> Result<u64, Error> {
     let sessions = query("SELECT number, system, started, version, extras FROM session WHERE night IS NULL ORDER BY number");
     let sessions = sessions.fetch_all(connection).await?;
-    let mut nights: BTreeSet<(String, i64)> = BTreeSet::new();
+    let mut nights: BTreeSet<(String, Night)> = BTreeSet::new();
     let (mut known, history) = (Known::default(), HistoryStatements::new(connection.dialect()));
     for row in &sessions {
         let (number, system, started): (i64, String, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let night = rules(&system).night_of(Timestamp(started));
         known.load(connection, &system).await?;
-        let day = night.date.days();
-        if nights.insert((system.clone(), day)) {
+        if nights.insert((system.clone(), night.date)) {
             night::insert_night(connection, &system, &night).await?;
         }
-        query("UPDATE session SET night = $2 WHERE number = $1").bind(number).bind(day).execute(connection).await?;
+        query("UPDATE session SET night = $2 WHERE number = $1").bind(number).bind(night.date).execute(connection).await?;
         plan(connection, &mut known, &history, number, night.date).await?;
     }
     for (system, night) in nights {
@@ -97,7 +96,7 @@ pub(super) async fn plan(
     known: &mut Known,
     history: &HistoryStatements,
     session: i64,
-    night: Date,
+    night: Night,
 ) -> Result<(), Error> {
     let cases = query(
         r#"SELECT * FROM "case" WHERE session = $1 AND NOT EXISTS
@@ -105,7 +104,7 @@ pub(super) async fn plan(
     );
     let cases = cases.bind(session).fetch_all(connection).await?;
     let cases = cases.iter().map(decode::name).collect::<Result<Vec<_>, _>>()?;
-    history.plan(connection, known, night.days(), cases.iter()).await?;
+    history.plan(connection, known, night, cases.iter()).await?;
     let attempts = query(
         r#"SELECT c.*, a.outcome, a.reason FROM attempt a JOIN "case" c ON c.id = a."case"
         WHERE c.session = $1 AND a.restored_from IS NULL ORDER BY a.id"#,
@@ -116,14 +115,14 @@ pub(super) async fn plan(
         let (name, outcome) = (decode::name(row)?, decode::outcome(row)?);
         states.extend(night::state(&outcome).map(|state| (name, state)));
     }
-    let states: Vec<_> = states.iter().map(|(name, state)| (night.days(), name, *state)).collect();
+    let states: Vec<_> = states.iter().map(|(name, state)| (night, name, *state)).collect();
     history.states(connection, known, &states).await
 }
 
 /// Writes all summaries again. Returns how many attempts have figures that count.
 pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error> {
     history::forget_all(connection).await?;
-    for table in ["run_figure", "night_figure", "node_figure"] {
+    for table in ["run_figure", "night_figure"] {
         query(sqlx::AssertSqlSafe(format!("DELETE FROM {table}"))).execute(connection).await?;
     }
     let systems = query("SELECT DISTINCT system FROM session").fetch_all(connection).await?;
@@ -138,13 +137,11 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
         let range = (after, last.id);
         after = last.id;
         let measurements = measurements(connection, range).await?;
-        let members = members(connection, &mut known, range, &attempts).await?;
-        let nodes: HashMap<i64, Vec<(&str, i64)>> = members.iter().map(|(id, nodes)| (*id, named(nodes))).collect();
+        add_members(connection, &mut known, range, &attempts).await?;
         let mut measured = Vec::new();
         for attempt in attempts.iter().filter(|attempt| attempt.outcome.is_measured()) {
             let Some(measurements) = measurements.get(&attempt.id) else { continue };
-            let Stored { id, case, session, name, about, number, purpose, counting, night, finished, .. } = attempt;
-            let nodes = nodes.get(id).map(Vec::as_slice).unwrap_or_default();
+            let Stored { case, session, name, about, number, purpose, counting, night, finished, .. } = attempt;
             measured.push(Measured {
                 session: *session,
                 night: *night,
@@ -156,7 +153,6 @@ pub(super) async fn summaries(connection: &mut Connection) -> Result<u64, Error>
                 purpose: *purpose,
                 finished: *finished,
                 measurements,
-                nodes,
             });
         }
         count += measured.len() as u64;
@@ -206,40 +202,23 @@ async fn measurements(connection: &mut Connection, (after, last): (i64, i64)) ->
     Ok(all)
 }
 
-/// The nodes of attempts. Earlier versions have stored their names alone.
-async fn members(
+/// Adds the nodes of attempts of which earlier versions have stored the names alone.
+async fn add_members(
     connection: &mut Connection,
     known: &mut Known,
     (after, last): (i64, i64),
     attempts: &[Stored],
-) -> Result<HashMap<i64, Vec<(String, i64)>>, Error> {
-    let rows = query(
-        "SELECT m.attempt, m.node, n.name FROM member m JOIN node n ON n.id = m.node
-        WHERE m.attempt > $1 AND m.attempt <= $2 ORDER BY m.attempt, m.rank",
-    );
+) -> Result<(), Error> {
+    let rows = query("SELECT DISTINCT attempt FROM member WHERE attempt > $1 AND attempt <= $2");
     let rows = rows.bind(after).bind(last).fetch_all(connection).await?;
-    let mut all: HashMap<i64, Vec<(String, i64)>> = HashMap::new();
-    for row in &rows {
-        all.entry(row.try_get(0)?).or_default().push((row.try_get(2)?, row.try_get(1)?));
-    }
-    for attempt in attempts {
-        if let Entry::Vacant(missing) = all.entry(attempt.id) {
-            missing.insert(add_members(connection, known, attempt).await?);
+    let have_members: BTreeSet<i64> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    for attempt in attempts.iter().filter(|attempt| !have_members.contains(&attempt.id)) {
+        let names = attempt.nodes.iter().map(String::as_str);
+        let nodes = history::nodes(connection, known, &attempt.name.system, names, attempt.finished).await?;
+        for (rank, (_, node)) in (0_i64..).zip(&nodes) {
+            let insert = query("INSERT INTO member (attempt, rank, node) VALUES ($1, $2, $3)");
+            insert.bind(attempt.id).bind(rank).bind(*node).execute(connection).await?;
         }
     }
-    Ok(all)
-}
-
-fn named(nodes: &[(String, i64)]) -> Vec<(&str, i64)> {
-    nodes.iter().map(|(name, node)| (name.as_str(), *node)).collect()
-}
-
-async fn add_members(connection: &mut Connection, known: &mut Known, attempt: &Stored) -> Result<Vec<(String, i64)>, Error> {
-    let names = attempt.nodes.iter().map(String::as_str);
-    let nodes = history::nodes(connection, known, &attempt.name.system, names, attempt.finished).await?;
-    for (rank, (_, node)) in (0_i64..).zip(&nodes) {
-        let insert = query("INSERT INTO member (attempt, rank, node) VALUES ($1, $2, $3)");
-        insert.bind(attempt.id).bind(rank).bind(*node).execute(connection).await?;
-    }
-    Ok(nodes.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
+    Ok(())
 }

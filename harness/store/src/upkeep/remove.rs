@@ -15,8 +15,8 @@ use crate::{
         night::night_states,
     },
 };
-use muster_core::{case::SessionId, result::About, rules::perf::Direction};
-use muster_text::time::{Date, Timestamp};
+use muster_core::{case::SessionId, night::Night, result::About, rules::perf::Direction};
+use muster_text::time::Timestamp;
 use sqlx::{AssertSqlSafe, Error};
 use std::{collections::BTreeSet, time::Duration};
 
@@ -43,8 +43,7 @@ enum Verdicts {
 }
 
 /// The tables of a server that take most of its space, the logs first.
-const LARGE: [&str; 9] =
-    ["attempt_log", "measurement", "attempt", r#""case""#, "section", "member", "job", "run_figure", "node_figure"];
+const LARGE: [&str; 8] = ["attempt_log", "measurement", "attempt", r#""case""#, "section", "member", "job", "run_figure"];
 /// A table of more bytes, with its indexes, is not written again: nobody else could use it meanwhile.
 const TOO_LARGE: i64 = 1 << 30;
 /// A server is made to write its tables again for a tenth of its size: what is less is soon used by other rows.
@@ -166,7 +165,7 @@ async fn remove(connection: &mut Connection, sessions: &[i64], verdicts: Verdict
         "SELECT DISTINCT system, night FROM session WHERE number IN ({list}) AND night IS NOT NULL"
     )));
     let nights = nights.fetch_all(connection).await?;
-    let nights: Vec<(String, i64)> =
+    let nights: Vec<(String, Night)> =
         nights.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, Error>>()?;
     let cases = format!(r#"(SELECT id FROM "case" WHERE session IN ({list}))"#);
     let attempts = format!(r#"(SELECT id FROM attempt WHERE "case" IN {cases})"#);
@@ -192,7 +191,7 @@ async fn remove(connection: &mut Connection, sessions: &[i64], verdicts: Verdict
 }
 
 /// Removes the figures of cases from a night, and writes its own again.
-async fn remove_figures(connection: &mut Connection, system: &str, night: i64, cases: &str) -> Result<(), Error> {
+async fn remove_figures(connection: &mut Connection, system: &str, night: Night, cases: &str) -> Result<(), Error> {
     let metrics = query("SELECT m.id FROM metric m JOIN subject s ON s.id = m.subject WHERE s.system = $1");
     let metrics = metrics.bind(system.to_owned()).fetch_all(connection).await?;
     let mut changed = BTreeSet::new();
@@ -201,8 +200,6 @@ async fn remove_figures(connection: &mut Connection, system: &str, night: i64, c
         // The plus keeps the database from looking for each case first.
         let delete = format!(r#"DELETE FROM run_figure WHERE metric = $1 AND night = $2 AND +"case" IN {cases}"#);
         let deleted = query(AssertSqlSafe(delete)).bind(metric).bind(night).execute(connection).await?;
-        let delete = format!("DELETE FROM node_figure WHERE metric = $1 AND +night = $2 AND +run IN {cases}");
-        query(AssertSqlSafe(delete)).bind(metric).bind(night).execute(connection).await?;
         if deleted > 0 {
             query("DELETE FROM night_figure WHERE metric = $1 AND night = $2")
                 .bind(metric)
@@ -217,7 +214,7 @@ async fn remove_figures(connection: &mut Connection, system: &str, night: i64, c
 }
 
 /// A metric is what its last measured run says of it. Runs of later nights have said it already.
-async fn describe_again(connection: &mut Connection, metric: i64, night: i64) -> Result<(), Error> {
+async fn describe_again(connection: &mut Connection, metric: i64, night: Night) -> Result<(), Error> {
     let runs = query(AssertSqlSafe(format!(
         r#"SELECT m.subject, m.variable, m.key, f.unit, f.direction, c.about, a.outcome, a.reason FROM metric m
         JOIN run_figure r ON r.metric = m.id AND r.night = (SELECT max(night) FROM run_figure WHERE metric = m.id)
@@ -242,7 +239,7 @@ async fn describe_again(connection: &mut Connection, metric: i64, night: i64) ->
 }
 
 /// The plan of a night and its state are those of the sessions that are there. A night without sessions was none.
-async fn plan_again(connection: &mut Connection, system: String, night: i64) -> Result<(), Error> {
+async fn plan_again(connection: &mut Connection, system: String, night: Night) -> Result<(), Error> {
     const OF_NIGHT: &str = "night = $2 AND subject IN (SELECT id FROM subject WHERE system = $1)";
     let sessions = r#"SELECT number, num_cases, (SELECT count(*) FROM "case" c WHERE c.session = session.number) AS begun
         FROM session WHERE system = $1 AND night = $2 ORDER BY number"#;
@@ -270,7 +267,7 @@ async fn plan_again(connection: &mut Connection, system: String, night: i64) -> 
         known.load(connection, &system).await?;
     }
     for row in &sessions {
-        plan(connection, &mut known, &history, row.try_get("number")?, Date::of_days(night)).await?;
+        plan(connection, &mut known, &history, row.try_get("number")?, night).await?;
     }
     Ok(())
 }

@@ -65,7 +65,7 @@ async fn keep(
     let insert = query("INSERT INTO judged (system, night, revision) VALUES ($1, NULL, 0) ON CONFLICT (system) DO NOTHING");
     insert.bind(system.to_owned()).execute(connection).await?;
     let update = query("UPDATE judged SET night = $2 WHERE system = $1 AND revision = $3");
-    let update = update.bind(system.to_owned()).bind(i64::from(until.0)).bind(judged.revision);
+    let update = update.bind(system.to_owned()).bind(until).bind(judged.revision);
     if update.execute(connection).await? == 0 {
         return Ok(false);
     }
@@ -73,7 +73,7 @@ async fn keep(
     query("DELETE FROM judged_series WHERE system = $1").bind(system.clone()).execute(connection).await?;
     for (part, data) in (0_i64..).zip(looked.packed(until)) {
         let insert = query("INSERT INTO judged_series (system, part, night, data) VALUES ($1, $2, $3, $4)");
-        insert.bind(system.clone()).bind(part).bind(i64::from(until.0)).bind(data).execute(connection).await?;
+        insert.bind(system.clone()).bind(part).bind(until).bind(data).execute(connection).await?;
     }
     Ok(true)
 }
@@ -85,14 +85,12 @@ fn statement(dialect: Dialect) -> ForRows {
 }
 
 fn bind(statement: Statement, change: &Change) -> Statement {
-    let night = |night: Night| i64::from(night.0);
     let (low, high) = change.since_interval;
     let (state, level_until) = words_of(change.state);
-    let statement = statement.bind(change.id.metric).bind(night(change.id.opened)).bind(night(change.since));
-    let statement =
-        statement.bind(night(low)).bind(night(high)).bind(change.turn.as_str()).bind(change.before).bind(change.after);
+    let statement = statement.bind(change.id.metric).bind(change.id.opened).bind(change.since);
+    let statement = statement.bind(low).bind(high).bind(change.turn.as_str()).bind(change.before).bind(change.after);
     let statement = statement.bind(change.effect.map(|effect| effect.estimate)).bind(change.effect.map(|effect| effect.low));
     let statement = statement.bind(change.effect.map(|effect| effect.high)).bind(change.evidence).bind(change.tempering);
     let statement = statement.bind(change.needed_alone).bind(METHOD).bind(change.shape.map(Shape::as_str)).bind(state);
-    statement.bind(change.state.closed().map(night)).bind(level_until.map(night))
+    statement.bind(change.state.closed()).bind(level_until)
 }

@@ -15,7 +15,6 @@ use crate::{
     },
 };
 use muster_core::case::SessionId;
-use muster_text::time::Date;
 use std::{
     collections::HashMap,
     sync::Arc,
@@ -241,7 +240,7 @@ async fn insert_sessions(connection: &mut Connection, messages: &[&Message]) -> 
         if let Message::Begin(entry) = message {
             let row = session::insert(entry).build().fetch_one(connection).await?;
             let (number, session) = (row.try_get("number")?, &entry.session);
-            let (system, night, counting) = (session.system.clone(), session.night.map(Date::days), session.counting);
+            let (system, night, counting) = (session.system.clone(), session.night, session.counting);
             let cases = HashMap::new();
             started.push((session.id.0.as_str().into(), SessionCases { number, cases, system, night, counting }));
         }

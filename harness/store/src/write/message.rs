@@ -7,7 +7,7 @@ use muster_core::{
         descriptor::Schedulers,
         scheduler::{Job, NodeSeen},
     },
-    night::Night,
+    night::NightSpan,
     result::{About, CaseResult, LogEnd, Session},
     secret::Secrets,
 };
@@ -68,7 +68,7 @@ pub(crate) enum Message {
     Beat(Text, Box<Owner>),
     /// What a session is to run, and in which night.
     #[serde(skip)]
-    Plan(Text, Box<(Night, Vec<CaseName>)>),
+    Plan(Text, Box<(NightSpan, Vec<CaseName>)>),
     /// What is known of the nodes of a session, and of its surroundings.
     #[serde(skip)]
     Seen(Text, Box<Seen>),

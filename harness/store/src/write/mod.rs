@@ -30,7 +30,7 @@ use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{descriptor::Schedulers, scheduler::Job, workload::Limits},
     live::CaseProgress,
-    night::Night,
+    night::NightSpan,
     result::{About, CaseResult, LogEnd, Session},
     rules::Rules,
     secret::Secrets,
@@ -215,7 +215,7 @@ impl Store {
     }
 
     /// Writes down what a session that has begun is to run, and in which night. Figures are part of the history of a night.
-    pub async fn plan(&self, session: &SessionId, night: &Night, cases: Vec<CaseName>) -> Result<(), StoreError> {
+    pub async fn plan(&self, session: &SessionId, night: &NightSpan, cases: Vec<CaseName>) -> Result<(), StoreError> {
         self.commit(|| Ok(Message::Plan(session.0.as_str().into(), Box::new((night.clone(), cases))))).await
     }
 

@@ -13,7 +13,7 @@ use crate::{
 use muster_core::{
     case::CaseName,
     job::workload::Clock,
-    night::Night,
+    night::{Night, NightSpan},
     result::{CaseResult, Outcome},
 };
 use sqlx::Error;
@@ -79,13 +79,13 @@ impl NightWriter {
         &mut self,
         connection: &mut Connection,
         session: Option<&SessionCases>,
-        (night, cases): &(Night, Vec<CaseName>),
+        (night, cases): &(NightSpan, Vec<CaseName>),
     ) -> Result<(), Error> {
         let Some(SessionCases { system, .. }) = session else { return Ok(()) };
         self.known.load_system(connection, system).await?;
         insert_night(connection, system, night).await?;
-        history::forget(connection, system, night.date.days()).await?;
-        self.history.plan(connection, &mut self.known, night.date.days(), cases.iter()).await
+        history::forget(connection, system, night.date).await?;
+        self.history.plan(connection, &mut self.known, night.date, cases.iter()).await
     }
 
     async fn seen(
@@ -124,9 +124,9 @@ impl NightWriter {
             history::write_nodes(connection, &mut self.known, (&name.system, described), at).await?;
         }
         let entries: Vec<_> = attempts.iter().map(|(id, _, entry)| (*id, *entry)).collect();
-        let nodes = self.places.write(connection, &mut self.known, &entries).await?;
+        self.places.write(connection, &mut self.known, &entries).await?;
         let (mut measured, mut states) = (Vec::new(), Vec::new());
-        for ((_, case, entry), nodes) in attempts.iter().zip(&nodes) {
+        for (_, case, entry) in attempts {
             let result = &entry.result;
             let Some(SessionCases { number, night: Some(night), counting, .. }) = sessions.get(&entry.session) else { continue };
             if result.restored_from.is_some() {
@@ -146,14 +146,13 @@ impl NightWriter {
                     purpose: *purpose,
                     finished: times.finished,
                     measurements,
-                    nodes,
                 });
             }
         }
         self.history.states(connection, &mut self.known, &states).await?;
         self.history.write(connection, &mut self.known, &measured).await?;
         // A session that another process continues, or a spool, may write figures of a night that was judged.
-        let nights: BTreeSet<(&str, i64)> = measured.iter().map(|one| (one.name.system.as_str(), one.night)).collect();
+        let nights: BTreeSet<(&str, Night)> = measured.iter().map(|one| (one.name.system.as_str(), one.night)).collect();
         for (system, night) in nights {
             history::forget(connection, system, night).await?;
         }
@@ -180,12 +179,12 @@ pub(crate) fn state(outcome: &Outcome) -> Option<&'static str> {
 }
 
 /// A night begins, or goes on.
-pub(crate) async fn insert_night(connection: &mut Connection, system: &str, night: &Night) -> Result<(), Error> {
+pub(crate) async fn insert_night(connection: &mut Connection, system: &str, night: &NightSpan) -> Result<(), Error> {
     let insert = query(
         "INSERT INTO night (system, night, begins, ends, time_zone, state) VALUES ($1, $2, $3, $4, $5, 'running') \
          ON CONFLICT (system, night) DO UPDATE SET state = excluded.state",
     );
-    let insert = insert.bind(system.to_owned()).bind(night.date.days()).bind(night.begins.0).bind(night.ends.0);
+    let insert = insert.bind(system.to_owned()).bind(night.date).bind(night.begins.0).bind(night.ends.0);
     insert.bind(night.time_zone.clone()).execute(connection).await.map(drop)
 }
 

@@ -42,15 +42,14 @@ impl Places {
         }
     }
 
-    /// Writes the places of attempts. Returns the nodes of each, with their numbers.
-    pub(crate) async fn write<'m>(
+    /// Writes the places of attempts.
+    pub(crate) async fn write(
         &self,
         connection: &mut Connection,
         known: &mut Known,
-        attempts: &[(i64, &'m AttemptEntry)],
-    ) -> Result<Vec<Vec<(&'m str, i64)>>, Error> {
+        attempts: &[(i64, &AttemptEntry)],
+    ) -> Result<(), Error> {
         let (mut sections, mut members, mut logs) = (Vec::new(), Vec::new(), Vec::new());
-        let mut all = Vec::new();
         for (attempt, entry) in attempts {
             let result = &entry.result;
             let nodes = nodes(connection, known, result).await?;
@@ -62,14 +61,12 @@ impl Places {
             });
             sections.extend(sections_here);
             logs.extend(entry.log.as_deref().map(|log| (*attempt, log)));
-            all.push(nodes);
         }
         self.section.execute(connection, &sections, bind_section).await?;
         let member =
             |statement: Statement, (attempt, rank, node): &(i64, i64, i64)| statement.bind(attempt).bind(rank).bind(node);
         self.member.execute(connection, &members, member).await?;
-        self.log.execute(connection, &logs, bind_log).await?;
-        Ok(all)
+        self.log.execute(connection, &logs, bind_log).await.map(drop)
     }
 }
 

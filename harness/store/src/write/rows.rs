@@ -16,10 +16,11 @@ use crate::{
     },
 };
 use muster_core::{
+    night::Night,
     result::{Counting, Session},
     rules::perf::Measurement,
 };
-use muster_text::time::{Date, Timestamp};
+use muster_text::time::Timestamp;
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
@@ -35,8 +36,8 @@ pub(crate) struct SessionCases {
     pub(crate) number: i64,
     pub(crate) cases: HashMap<Text, KnownCase>,
     pub(crate) system: String,
-    /// Days since 1970-01-01; `None`: it is in no night.
-    pub(crate) night: Option<i64>,
+    /// `None`: it is in no night.
+    pub(crate) night: Option<Night>,
     pub(crate) counting: Counting,
 }
 
@@ -51,7 +52,7 @@ impl SessionCases {
         let cases = rows.iter().map(case).collect::<Result<_, sqlx::Error>>()?;
         let row = query("SELECT * FROM session WHERE number = $1").bind(number).fetch_one(connection).await?;
         let (Session { system, night, counting, .. }, _) = decode::session(&row)?;
-        Ok(Self { number, cases, system, night: night.map(Date::days), counting })
+        Ok(Self { number, cases, system, night, counting })
     }
 }
 

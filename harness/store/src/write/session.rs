@@ -6,7 +6,7 @@ use crate::{
     write::message::{Handover, SessionEntry, Text},
 };
 use muster_host::owner::Owner;
-use muster_text::time::{Date, Timestamp};
+use muster_text::time::Timestamp;
 use std::fmt::Display;
 
 type Columns = Vec<(&'static str, Value)>;
@@ -89,7 +89,7 @@ fn columns(SessionEntry { session, command, extras, facts, owner: owned_by }: &S
         ("fail_on_skip", session.fail_on_skip.to_value()),
         ("extras", text(extras)),
         ("selection", text(&session.selection)),
-        ("night", session.night.map(Date::days).to_value()),
+        ("night", session.night.to_value()),
         ("facts", text(facts)),
     ];
     columns.extend(owner(owned_by));

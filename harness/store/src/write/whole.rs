@@ -3,7 +3,7 @@
 use crate::{Held, Owner, Store, StoreError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use muster_core::{
-    night::Night,
+    night::NightSpan,
     result::{CaseResult, Outcome, Session},
 };
 use muster_text::time::Timestamp;
@@ -21,7 +21,7 @@ impl Store {
     pub async fn write_whole(
         &self,
         session: &Session,
-        night: &Night,
+        night: &NightSpan,
         owner: &Owner,
         results: &[CaseResult],
     ) -> Result<(), StoreError> {
@@ -38,7 +38,7 @@ impl Store {
     pub async fn write_rest(
         &self,
         session: &Session,
-        night: &Night,
+        night: &NightSpan,
         (from, owner): (&Held, &Owner),
         results: &[CaseResult],
         stored: &[CaseResult],

@@ -4,6 +4,7 @@ use crate::{
     nights::history::summaries,
     support::{database, execute, owner},
 };
+use muster_core::case::check_of;
 use muster_judge::{
     night::{Metric, Night, Settings, Word, judge, replay},
     sample::year::{Happened, Year, YearSpec},
@@ -38,7 +39,7 @@ async fn a_year_is_written_as_sessions_write_and_a_step_in_it_is_found() {
             .into_iter()
             .flat_map(|night| night.verdicts.into_iter().enumerate())
             .filter(|(_, verdict)| verdict.is_new && matches!(verdict.word, Word::Regressed | Word::Improved))
-            .map(|(metric, _)| system.metrics[metric].name.check.clone())
+            .map(|(metric, _)| check_of(&system.metrics[metric].name.case).to_owned())
             .collect();
         // A step that has twenty nights before it and after it.
         let steps = of.truth.iter().filter(|truth| {

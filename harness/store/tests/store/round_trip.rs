@@ -191,7 +191,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         outputs: provided(verdict.1),
         blocked_by: (verdict.1 % 3 == 0).then(|| "build ~here @s:p+e".to_owned()),
         log: None,
-        purpose: [Purpose::Run, Purpose::Retest, Purpose::Confirm][verdict.1 as usize % 3],
+        purpose: [Purpose::Run, Purpose::Tune][verdict.1 as usize % 2],
         usage: usage(verdict.1),
         described: described(verdict.1),
     })

@@ -24,7 +24,7 @@ pub fn demo(args: &DemoArgs, terminal: Terminal) -> anyhow::Result<u8> {
     );
     ensure!(!file.exists(), "{} is there already: example data goes to a file of its own", file.display());
     // The last night is that of yesterday, so that periods such as now-1w have something in them.
-    let today = i32::try_from(Date::of(clock::now()).days()).context("the date of today")?;
+    let today = Date::of(clock::now()).0;
     let nights = i32::try_from(args.nights).context("--nights")?;
     let (seed, systems, nights, first) = (args.seed, args.systems, args.nights, today - nights);
     let year = Year::new(YearSpec { seed, systems, nights, first });

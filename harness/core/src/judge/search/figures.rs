@@ -4,6 +4,7 @@ use super::each_capture;
 use crate::{
     judge::words::quote,
     rules::perf::{Pick, ROWS_LIMIT, Reduce, VALUES_LIMIT, parse_number},
+    stats::median_in_place,
 };
 use muster_text::{
     pattern::{Groups, Haystack, Pattern},
@@ -288,7 +289,8 @@ impl Reduction {
             Self::Nth { value, .. } => value.unwrap_or(Err(MissingValue::NotFound)),
             Self::FromEnd { back, mut last } if last.len() == back => last.pop_front().unwrap_or(Err(MissingValue::NotFound)),
             Self::Unusable(missing) => Err(missing),
-            Self::Median(values) => median(values).ok_or(MissingValue::NotFound),
+            Self::Median(values) if values.iter().any(|value| value.is_nan()) => Ok(f64::NAN),
+            Self::Median(mut values) => median_in_place(&mut values).ok_or(MissingValue::NotFound),
             Self::Reduced { how: Reduce::Count, count, .. } => Ok(count as f64),
             Self::Reduced { how: Reduce::Sum, value, .. } => Ok(value),
             Self::FromEnd { .. } | Self::Reduced { count: 0, .. } => Err(MissingValue::NotFound),
@@ -296,18 +298,4 @@ impl Reduction {
             Self::Reduced { value, .. } => Ok(value),
         }
     }
-}
-
-/// The middle value, or the mean of the middle two; NaN if any value is.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    if values.iter().any(|value| value.is_nan()) {
-        return Some(f64::NAN);
-    }
-    let middle = values.len().checked_sub(1)? / 2;
-    let (_, low, above) = values.select_nth_unstable_by(middle, f64::total_cmp);
-    let low = *low;
-    if above.len() == middle {
-        return Some(low);
-    }
-    above.iter().copied().min_by(f64::total_cmp).map(|high| low.midpoint(high))
 }

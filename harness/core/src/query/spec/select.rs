@@ -3,12 +3,12 @@
 use super::{SpecError, split};
 use crate::{
     case::{CaseName, matcher::Matcher},
-    query::figures::NightNumber,
+    night::Night,
 };
 use muster_text::{
     expr::{Arithmetic, Expr},
     moment::{Moment, Period},
-    time::{Date, Timestamp},
+    time::Timestamp,
 };
 use std::{fmt, sync::Arc};
 
@@ -32,8 +32,8 @@ pub enum When {
     Period(Period),
     /// In one of these nights.
     Nights {
-        first: Date,
-        last: Date,
+        first: Night,
+        last: Night,
     },
     LastNight,
 }
@@ -46,14 +46,14 @@ pub struct Range {
     /// From one point in time up to another, which does not belong to it.
     pub started: Option<(Timestamp, Timestamp)>,
     /// Both ends belong to it.
-    pub nights: Option<(NightNumber, NightNumber)>,
+    pub nights: Option<(Night, Night)>,
     /// In the night of the newest session.
     pub is_last_night: bool,
 }
 
 impl Range {
     /// Whether a session lies in it, by its times.
-    pub fn holds(&self, started: Timestamp, night: Option<NightNumber>) -> bool {
+    pub fn holds(&self, started: Timestamp, night: Option<Night>) -> bool {
         self.started.is_none_or(|(from, until)| from <= started && started < until)
             && self.nights.is_none_or(|(first, last)| night.is_some_and(|night| first <= night && night <= last))
     }
@@ -134,7 +134,7 @@ impl Selection {
             let period = Period::parse(term).map_err(SpecError)?;
             return self.set_when(When::Period(period), term);
         }
-        if let Ok(day) = Date::parse(term) {
+        if let Ok(day) = Night::parse(term) {
             return self.set_when(When::Nights { first: day, last: day }, term);
         }
         if let Some(why) = misread(term) {
@@ -192,7 +192,7 @@ impl Selection {
         match &self.when {
             When::Always => {}
             When::Period(period) => range.started = Some(at(period).map_err(SpecError)?),
-            When::Nights { first, last } => range.nights = Some((first.days(), last.days())),
+            When::Nights { first, last } => range.nights = Some((*first, *last)),
             When::LastNight => range.is_last_night = true,
         }
         Ok(range)
@@ -291,8 +291,8 @@ fn misread(term: &str) -> Option<String> {
     is_like_a_day.then(|| format!("`{term}` is not a day of the calendar"))
 }
 
-fn night(text: &str) -> Result<Date, SpecError> {
-    Date::parse(text)
+fn night(text: &str) -> Result<Night, SpecError> {
+    Night::parse(text)
         .map_err(|_| SpecError(format!("`{}` is not a night: write the date of its evening, as in 2026-11-24", text.trim())))
 }
 

@@ -7,18 +7,22 @@ use crate::{
     night::{
         change::recovery::{BACK, SHAPED, back_since, is_sure},
         evidence::{Evidence, LONGEST_BASELINE},
-        input::{Annotation, AnnotationKind, Metric, Night},
+        input::Metric,
         segment::{Began, Segment},
         word::Word,
     },
     stats::{
-        location::median,
         rank::RankTests,
         shift::{Shift, relative_change, relative_shift},
         trend::{Shape, shape},
     },
 };
-use muster_core::rules::perf::Direction;
+use muster_core::{
+    night::Night,
+    query::remarks::{Remark, RemarkKind},
+    rules::perf::Direction,
+    stats::median,
+};
 use muster_text::words;
 use std::fmt;
 
@@ -35,8 +39,7 @@ impl ChangeId {
     /// Reads `17@2026-11-17`.
     pub fn parse(text: &str) -> Option<Self> {
         let (metric, opened) = text.split_once('@')?;
-        let opened = muster_text::time::Date::parse(opened).ok()?;
-        Some(Self { metric: metric.parse().ok()?, opened: Night::of(opened) })
+        Some(Self { metric: metric.parse().ok()?, opened: Night::parse(opened).ok()? })
     }
 }
 
@@ -239,13 +242,13 @@ impl Change {
         self.is_followed(night) && relative_change(self.before, later.after).abs() < min_effect && self.turn != later.turn
     }
 
-    fn is_since_one_of(&self, annotation: &Annotation) -> bool {
+    fn is_since_one_of(&self, annotation: &Remark) -> bool {
         annotation.from <= self.since_interval.1 && annotation.until.is_none_or(|until| self.since_interval.0 <= until)
     }
 }
 
 /// What people have said of changes is taken over.
-pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], night: Night) {
+pub(super) fn take_over(changes: &mut [Change], annotations: &[&Remark], night: Night) {
     let found = night;
     let mut dismissals = unused_dismissals(changes, annotations);
     for place in 0..changes.len() {
@@ -256,15 +259,15 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
             }
             match annotation.kind {
                 // Who accepts a level accepts what led to it.
-                AnnotationKind::Accept => changes[..=place].iter_mut().filter(|change| change.is_open()).for_each(|change| {
+                RemarkKind::Accept => changes[..=place].iter_mut().filter(|change| change.is_open()).for_each(|change| {
                     change.state = ChangeState::Accepted { found };
                 }),
-                AnnotationKind::Dismiss => {
+                RemarkKind::Dismiss => {
                     let Some(unused) = dismissals.iter().position(|unused| std::ptr::eq(*unused, *annotation)) else { continue };
                     dismissals.remove(unused);
                     change.state = ChangeState::Dismissed { until: dismissed_until(annotation, night), found };
                 }
-                AnnotationKind::Maintenance | AnnotationKind::Known => {}
+                RemarkKind::Note | RemarkKind::Maintenance | RemarkKind::Known => {}
             }
         }
     }
@@ -272,13 +275,13 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Annotation], nig
 
 /// The last night that a dismissal is about. Where no night after the first is named, it is that in which it was said: the values
 /// that have shown the change, and those that were seen then, would show it again.
-fn dismissed_until(annotation: &Annotation, night: Night) -> Night {
+fn dismissed_until(annotation: &Remark, night: Night) -> Night {
     annotation.until.filter(|until| annotation.from < *until).unwrap_or_else(|| night.max(annotation.said))
 }
 
 /// Each dismisses one change: what later values show is new, though the nights since which it may be contain those of the one before.
-fn unused_dismissals<'a>(changes: &[Change], annotations: &[&'a Annotation]) -> Vec<&'a Annotation> {
-    let mut unused: Vec<_> = annotations.iter().copied().filter(|one| one.kind == AnnotationKind::Dismiss).collect();
+fn unused_dismissals<'a>(changes: &[Change], annotations: &[&'a Remark]) -> Vec<&'a Remark> {
+    let mut unused: Vec<_> = annotations.iter().copied().filter(|one| one.kind == RemarkKind::Dismiss).collect();
     for change in changes.iter().filter(|change| matches!(change.state, ChangeState::Dismissed { .. })) {
         if let Some(used) = unused.iter().position(|annotation| change.is_since_one_of(annotation)) {
             unused.remove(used);
@@ -429,10 +432,10 @@ pub(super) mod tests {
 
     #[test]
     fn people_accept_and_dismiss_changes_by_their_nights() {
-        use AnnotationKind::{Accept, Dismiss, Known, Maintenance};
+        use RemarkKind::{Accept, Dismiss, Known, Maintenance};
         let said_in = |said, kind, from, until: Option<i32>| {
-            let (scope, until) = (crate::night::Scope::default(), until.map(Night));
-            let annotation = Annotation { kind, scope, from: Night(from), until, said: Night(said), reason: String::new() };
+            let (from, until, said) = (Night(from), until.map(Night), Night(said));
+            let annotation = Remark { kind, from, until, said, ..Remark::default() };
             let mut changes = [change(Night(10))];
             take_over(&mut changes, &[&annotation], Night(15));
             changes[0].state

@@ -1,12 +1,7 @@
 //! Whether a metric is at its old level again, or was never away from it. No I/O, and no memory: each night looks at all values anew.
 
-use crate::{
-    night::evidence::LONGEST_BASELINE,
-    stats::{
-        location::{as_float, median},
-        shift::relative_change,
-    },
-};
+use crate::{night::evidence::LONGEST_BASELINE, stats::shift::relative_change};
+use muster_core::stats::{as_float, median};
 
 /// With so many values since a change, its shape is said, and one whose levels are no change is closed.
 pub(super) const SHAPED: usize = 10;

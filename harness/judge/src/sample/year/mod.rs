@@ -104,7 +104,7 @@ mod tests {
         let level = |nights: std::ops::Range<usize>| {
             let sessions = nights.flat_map(|night| year.sessions(system, night));
             let values: Vec<f64> = sessions.flat_map(|session| session.first_values(&truth.check, variable, key)).collect();
-            crate::stats::location::median(&values)
+            muster_core::stats::median(&values)
         };
         let after = level(truth.from..truth.until.min(truth.from + 30))?;
         Some(after / level(truth.from - 30..truth.from)?)

@@ -1,16 +1,16 @@
 //! What one session of the example measured.
 
-use crate::{
-    sample::{
-        random::Random,
-        year::{
-            catalogue::{Entry, FigureEntry},
-            system::{ExampleSystem, Happened, Truth},
-        },
+use crate::sample::{
+    random::Random,
+    year::{
+        catalogue::{Entry, FigureEntry},
+        system::{ExampleSystem, Happened, Truth},
     },
-    stats::location::{as_float, median},
 };
-use muster_core::rules::perf::Direction;
+use muster_core::{
+    rules::perf::Direction,
+    stats::{as_float, median},
+};
 
 /// A session.
 #[derive(Debug, Clone, PartialEq)]

@@ -48,12 +48,12 @@ fn night() -> NightOfCauses {
         before: (!before.is_empty()).then(|| before.to_owned()),
         after: (!after.is_empty()).then(|| after.to_owned()),
     };
-    let level = Level { change: "17@2026-11-17".into(), since: NIGHT - 12, interval: (NIGHT - 13, NIGHT - 12) };
+    let level = Level { change: "17@2026-11-17".into(), since: NIGHT.before(12), interval: (NIGHT.before(13), NIGHT.before(12)) };
     let since = [
-        Since { first_bad: Some(NIGHT), last_good: Some(NIGHT - 1), level: None, changed: vec![] },
+        Since { first_bad: Some(NIGHT), last_good: Some(NIGHT.before(1)), level: None, changed: vec![] },
         Since {
-            first_bad: Some(NIGHT - 4),
-            last_good: Some(NIGHT - 6),
+            first_bad: Some(NIGHT.before(4)),
+            last_good: Some(NIGHT.before(6)),
             level: None,
             changed: vec![
                 change("driver of n1", "550.54", "570.12"),
@@ -61,7 +61,7 @@ fn night() -> NightOfCauses {
                 change("label.rack of n2", "", "r3"),
             ],
         },
-        Since { first_bad: Some(NIGHT - 9), last_good: None, level: Some(level), changed: vec![] },
+        Since { first_bad: Some(NIGHT.before(9)), last_good: None, level: Some(level), changed: vec![] },
     ];
     let causes = group(failures).into_iter().zip(since).collect();
     NightOfCauses { first: NIGHT, night: NIGHT, systems: vec!["eidf".into()], sessions: 2, cases: 214, causes }

@@ -15,13 +15,14 @@ use muster_text::time::Timestamp;
 
 /// Two runs a night, a step down after 25 nights, another reference after 30, one night without figures, one run left out.
 fn history(case: &str) -> History {
-    let point = |night: i64, run: i64| {
+    let at = |night: i32| NIGHT.before(39 - night);
+    let point = |night: i32, run: i32| {
         let noise = f64::from(u8::try_from((night * 7 + run * 3) % 11).unwrap_or_default()) - 5.0;
         let level = if night < 25 { 1910.0 } else { 1815.0 };
         let reference = if night < 30 { 1900.0 } else { 1800.0 };
         Point {
-            at: Timestamp((NIGHT - 39 + night) * 86_400_000_000 + run),
-            night: NIGHT - 39 + night,
+            at: Timestamp(at(night).days() * 86_400_000_000 + i64::from(run)),
+            night: at(night),
             session: format!("s{night}"),
             value: (night != 3).then_some(level + 2.0 * noise),
             bounds: Some(Bounds { reference, lower: Some(reference * 0.95), upper: None }),
@@ -30,7 +31,7 @@ fn history(case: &str) -> History {
         }
     };
     let points = (0..40).filter(|night| *night != 17).flat_map(|night| [point(night, 0), point(night, 1)]).collect();
-    let mark = |night, kind, text: &str| Mark { night: NIGHT - 39 + night, kind, text: text.into() };
+    let mark = |night, kind, text: &str| Mark { night: at(night), kind, text: text.into() };
     History {
         metric: metric(case, "bandwidth"),
         unit: "GB/s".into(),

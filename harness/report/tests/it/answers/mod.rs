@@ -3,10 +3,10 @@ mod compared;
 mod history;
 mod suggested;
 
-use muster_core::query::figures::Metric;
+use muster_core::{night::Night, query::figures::Metric};
 
 /// 2026-11-24
-const NIGHT: i64 = 20_781;
+const NIGHT: Night = Night(20_781);
 
 fn metric(case: &str, variable: &str) -> Metric {
     Metric {

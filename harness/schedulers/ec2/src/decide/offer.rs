@@ -4,7 +4,7 @@ use crate::{
     cloud::Kind,
     plan::{Bought, Offer},
 };
-use muster_core::error::Class;
+use muster_core::{decisions::backoff::Backoff, error::Class};
 use std::{collections::BTreeMap, time::Duration};
 
 /// A refusal, by what helps against it.
@@ -62,6 +62,7 @@ pub(crate) const NO_ROOM_AT_START: &str = "Server.InsufficientInstanceCapacity";
 const BUSY_TRIES: usize = 8;
 const THROTTLED_TRIES: usize = 4;
 const PROFILE_TRIES: usize = 11;
+const BUSY_PAUSES: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 /// How often another token is taken, because another process had this one.
 const TOKENS: usize = 3;
 
@@ -148,9 +149,7 @@ pub(crate) fn next_offer(offers: &[Offer], refused: &[Refused], vcpus: &[Option<
         Refusal::Busy if is_throttled && same >= THROTTLED_TRIES => {
             Next::Wait(format!("EC2 takes no more requests now ({said})"))
         }
-        Refusal::Busy if same < BUSY_TRIES => {
-            Next::Again(Duration::from_secs(1 << (same - 1).min(5)).min(Duration::from_secs(30)))
-        }
+        Refusal::Busy if same < BUSY_TRIES => Next::Again(BUSY_PAUSES.after(u32::try_from(same).unwrap_or(u32::MAX))),
         Refusal::Busy => fail(Class::Outage, format!("EC2 did not take the request in {BUSY_TRIES} tries: {said}")),
         Refusal::ProfileUnknown if same < PROFILE_TRIES => Next::Again(Duration::from_secs(5)),
         Refusal::ProfileUnknown | Refusal::Wrong | Refusal::Forbidden => fail(Class::Config, said),

@@ -28,6 +28,7 @@ use crate::{
     resolve::Unresolved,
 };
 use muster_core::{
+    decisions::backoff::Backoff,
     error::{Class, SchedulerError},
     job::{
         handle::JobHandle,
@@ -40,6 +41,7 @@ use tokio::time::{Instant, sleep};
 
 /// How often a request is sent again whose answer was lost.
 const LOST_TRIES: u32 = 5;
+const LOST_PAUSES: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(16) };
 /// A block that begins later is looked at again after this time.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
 
@@ -345,8 +347,8 @@ impl Attempt<'_> {
                     return Ok(Answer::Refused { code, message, status });
                 }
                 Err(CloudError::Unreached { .. } | CloudError::Unread { .. }) if lost < LOST_TRIES => {
-                    sleep(Duration::from_secs(1 << lost)).await;
                     lost += 1;
+                    sleep(LOST_PAUSES.after(lost)).await;
                 }
                 Err(error) => {
                     self.asked(if lost > 0 || !error.had_no_effect() { Asked::Doubtful } else { before });

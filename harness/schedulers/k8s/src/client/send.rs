@@ -17,6 +17,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
 use jiff::fmt::rfc2822;
 use kube::client::Body;
+use muster_core::decisions::backoff::Backoff;
 use muster_text::{Value, time::Timestamp};
 use std::{
     hash::{BuildHasher, RandomState},
@@ -26,8 +27,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// How long one call is tried. Below the limit of a launch.
 const RETRY_LIMIT: Duration = Duration::from_secs(40);
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const PAUSES: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(5) };
 /// No answer that we ask for is larger.
 const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -83,7 +83,7 @@ impl Cluster {
     /// An object, a list or nothing: the whole answer.
     pub(super) async fn send(&self, call: &Call) -> Result<Answer, ApiError> {
         let by = Instant::now() + RETRY_LIMIT;
-        let mut pause = FIRST_PAUSE;
+        let mut pause = PAUSES.first;
         loop {
             let error = match self.logged_in(call, |client| self.once(call, client)).await {
                 Ok(answer) => return Ok(answer),
@@ -98,7 +98,7 @@ impl Cluster {
             }
             tracing::debug!(%error, pause = ?wait, "request failed, trying again");
             sleep(wait).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = PAUSES.next(pause);
         }
     }
 

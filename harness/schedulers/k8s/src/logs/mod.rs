@@ -17,21 +17,18 @@ mod section;
 
 pub(crate) use follow::collect;
 
+use muster_core::decisions::backoff::Backoff;
 use std::time::Duration;
 
 /// The time limits of following a log. Tests use shorter ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     /// The log of a running container that has written much, and then nothing for so long, is requested again: after a rotation old kubelets stall
-    /// without a word.
-    pub silence: Duration,
-    /// At most so long, for each silence doubles it. From the beginning so long where nothing can have been rotated: its end, which
+    /// without a word. Each silence doubles it. It is the longest from the beginning where nothing can have been rotated: its end, which
     /// the watch tells, has all of it read. After this time kubelets end idle streams themselves.
-    pub longest_silence: Duration,
+    pub silence: Backoff,
     /// After a broken stream.
-    pub pause: Duration,
-    /// Each failure doubles it.
-    pub longest_pause: Duration,
+    pub pause: Backoff,
     /// A container's end and the end of its stream reach us on two ways.
     pub lag: Duration,
     /// Where there are too many containers to follow, one is read in so long.
@@ -46,10 +43,8 @@ impl Default for Pace {
     fn default() -> Self {
         let (seconds, milliseconds) = (Duration::from_secs, Duration::from_millis);
         Self {
-            silence: seconds(30),
-            longest_silence: seconds(4 * 3_600),
-            pause: milliseconds(200),
-            longest_pause: seconds(5),
+            silence: Backoff { first: seconds(30), longest: seconds(4 * 3_600) },
+            pause: Backoff { first: milliseconds(200), longest: seconds(5) },
             lag: seconds(5),
             poll: seconds(5),
             alive: seconds(10),

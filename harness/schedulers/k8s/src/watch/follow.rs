@@ -15,7 +15,7 @@ use crate::{
     client::{ApiError, Cluster, Listed, Selection, WatchEvent, Watched, Why, jittered},
 };
 use futures_util::StreamExt;
-use muster_core::case::Identifier;
+use muster_core::{case::Identifier, decisions::backoff::Backoff};
 use muster_text::Value;
 use parking_lot::Mutex;
 use std::{collections::BTreeSet, future::Future, marker::PhantomData, sync::Arc, time::Duration};
@@ -24,8 +24,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const PAUSES: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(10) };
 /// The interval between requests after two `Expired` in a row.
 const EXPIRED_EACH: Duration = Duration::from_secs(5);
 
@@ -140,7 +139,7 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
             }
             Err(error) => {
                 self.report.down(&error);
-                sleep(jittered(if error.why().passes() { FIRST_PAUSE } else { LONGEST_PAUSE })).await;
+                sleep(jittered(if error.why().passes() { PAUSES.first } else { PAUSES.longest })).await;
                 false
             }
         }
@@ -148,15 +147,15 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
 
     /// Returns when everything has to be listed again.
     async fn watch_on(&mut self) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = PAUSES.first;
         loop {
             let started = Instant::now();
             match self.watch_once().await {
                 Ok(()) => {}
                 Err(error) if error.why() == Why::Expired => {
-                    self.expired = if started.elapsed() > LONGEST_PAUSE { 0 } else { self.expired + 1 };
+                    self.expired = if started.elapsed() > PAUSES.longest { 0 } else { self.expired + 1 };
                     if self.expired == 1 {
-                        sleep(jittered(FIRST_PAUSE)).await;
+                        sleep(jittered(PAUSES.first)).await;
                     }
                     return;
                 }
@@ -165,14 +164,14 @@ impl<T: Watched, S: Sink<T>> Watching<T, S> {
                     self.report.down(&error);
                 }
             }
-            if started.elapsed() > LONGEST_PAUSE {
+            if started.elapsed() > PAUSES.longest {
                 self.expired = 0;
-                pause = FIRST_PAUSE;
+                pause = PAUSES.first;
                 continue;
             }
             // Not at once, and not all together: a server that ends watches at once is about to go.
             sleep(jittered(pause)).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            pause = PAUSES.next(pause);
         }
     }
 

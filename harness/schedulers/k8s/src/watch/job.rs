@@ -13,6 +13,7 @@ use crate::{
     watch::ownership::Ownership,
 };
 use k8s_openapi::api::core::v1::Pod;
+use muster_core::decisions::backoff::Backoff;
 use muster_text::time::Timestamp;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,11 +22,10 @@ use std::{
 };
 use tokio::{sync::watch, time::Instant};
 
-/// The shortest interval of fetching `Trouble`; longer while it stays the same.
-const TROUBLE_PAUSE: Duration = Duration::from_secs(10);
-/// The same, while a pod's verdict waits for its events.
+/// The intervals of fetching `Trouble`; they grow while it stays the same.
+const TROUBLE_PAUSES: Backoff = Backoff { first: Duration::from_secs(10), longest: Duration::from_mins(5) };
+/// The interval while a pod's verdict waits for its events.
 const ENDS_PAUSE: Duration = Duration::from_secs(2);
-const TROUBLE_PAUSE_LONGEST: Duration = Duration::from_mins(5);
 /// The interval between requests for all jobs with unchanged `Trouble`: a thousand may wait for hours.
 const TROUBLE_RATION: Duration = Duration::from_mins(3);
 
@@ -68,7 +68,7 @@ impl Tracked {
             deleted_by_us: false,
             trouble_due: Instant::now(),
             ends_due: Instant::now(),
-            trouble_pause: TROUBLE_PAUSE,
+            trouble_pause: TROUBLE_PAUSES.first,
         }
     }
 
@@ -236,7 +236,7 @@ impl Tracked {
         if ends_are_awaited {
             return None;
         }
-        if self.trouble_pause == TROUBLE_PAUSE_LONGEST {
+        if self.trouble_pause == TROUBLE_PAUSES.longest {
             if now < *ration {
                 return Some(*ration);
             }
@@ -251,7 +251,7 @@ impl Tracked {
             let known = &self.sender.borrow().trouble;
             known.events != trouble.events || known.kueue != trouble.kueue || known.denied != trouble.denied
         };
-        self.trouble_pause = if news { TROUBLE_PAUSE } else { (self.trouble_pause * 2).min(TROUBLE_PAUSE_LONGEST) };
+        self.trouble_pause = if news { TROUBLE_PAUSES.first } else { TROUBLE_PAUSES.next(self.trouble_pause) };
         self.trouble_due = Instant::now() + self.trouble_pause;
         self.change(|observed| observed.trouble = trouble);
     }

@@ -9,6 +9,7 @@
 //! ```
 
 use crate::plan::Policy;
+use muster_core::decisions::backoff::Backoff;
 use std::time::Duration;
 
 const GROWTH: f64 = 1.5;
@@ -20,7 +21,7 @@ const SLOWEST: Duration = Duration::from_mins(1);
 const PENDING: u32 = 3;
 /// After a hint, a look may follow the last one so soon.
 const HINT: f64 = 0.4;
-const OUTAGE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(20));
+const OUTAGE: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_secs(20) };
 const JITTER: f64 = 0.2;
 
 /// The limits of a plan.
@@ -69,8 +70,8 @@ impl Pace {
     /// It did not answer.
     #[must_use]
     pub(crate) fn failed(self) -> Self {
-        let pause = OUTAGE.0.saturating_mul(1 << self.failures.min(4)).min(OUTAGE.1);
-        Self { pause, failures: self.failures + 1, ..self }
+        let failures = self.failures + 1;
+        Self { pause: OUTAGE.after(failures), failures, ..self }
     }
 
     /// The pause after the last look. `random`: from 0 to 1.

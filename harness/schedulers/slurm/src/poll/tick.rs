@@ -17,6 +17,7 @@ use crate::{
     status::{Decision, Facts, Verdict, decide, judge, words},
 };
 use muster_core::{
+    decisions::backoff::Backoff,
     error::{Class, SchedulerError, chain},
     job::scheduler::JobStatus,
 };
@@ -30,8 +31,7 @@ const CERTAIN: u32 = 2;
 /// The accounting hears of an end a moment later; only then the controller is asked, which does not know who cancelled a job.
 const PATIENCE: u32 = 2;
 /// The pauses between questions how a job ended.
-const FIRST_QUESTION: Duration = Duration::from_millis(500);
-const LAST_QUESTION: Duration = Duration::from_mins(1);
+const QUESTIONS: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
 /// The accounting has a default window that begins at midnight.
 const WINDOW: Duration = Duration::from_hours(24);
 
@@ -257,8 +257,7 @@ impl Cluster {
             }
             let mut memory = job.memory.lock();
             memory.asked += 1;
-            let pause = (FIRST_QUESTION * (1 << memory.asked.min(10))).min(LAST_QUESTION);
-            memory.ask_at = Some(Instant::now() + pause);
+            memory.ask_at = Some(Instant::now() + QUESTIONS.after(memory.asked));
             memory.record = record.or(memory.record.take());
             drop(memory);
             if let Some(id) = job.memory.lock().record.as_ref().map(|record| record.id.clone()) {

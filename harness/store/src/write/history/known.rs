@@ -8,7 +8,7 @@ use crate::{
     read::decode,
     sql::{Connection, Row, query},
 };
-use muster_core::{case::CaseName, result::About, rules::perf::Direction};
+use muster_core::{case::CaseName, night::Night, result::About, rules::perf::Direction};
 use muster_text::time::Timestamp;
 use sqlx::Error;
 use std::collections::{HashMap, HashSet};
@@ -34,7 +34,7 @@ struct KnownMetric {
     id: i64,
     described: Described,
     /// The last night in which it was measured.
-    last: i64,
+    last: Night,
 }
 
 /// What is known of a metric beside its name: as it was seen in its last night.
@@ -119,7 +119,7 @@ impl Known {
         connection: &mut Connection,
         subject: i64,
         (variable, key): (&str, &str),
-        (now, night): (Described, i64),
+        (now, night): (Described, Night),
     ) -> Result<i64, Error> {
         let name = (subject, variable.to_owned(), key.to_owned());
         if let Some(known) = self.metrics.get_mut(&name) {

@@ -1,8 +1,7 @@
-//! What an attempt leaves in history: the figure of its run for each metric, the figure of the night, and that on each node.
+//! What an attempt leaves in history: the figure of its run for each metric, and the figure of the night.
 //!
 //! ```text
-//! CaseResult, measured -of_run-> Figure -Known: ids-> run_figure, node_figure      the first one stays
-//!                                                        run_figure -of_runs-> night_figure
+//! CaseResult, measured -of_run-> Figure -Known: ids-> run_figure -of_runs-> night_figure      the first run_figure stays
 //! ```
 //! `results rebuild` goes the same way with what is stored, so it comes to the same rows.
 
@@ -22,6 +21,7 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
+    night::Night,
     result::{About, Counting, Purpose},
     rules::perf::{Bounds, Measurement},
 };
@@ -35,8 +35,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub(crate) struct Measured<'m> {
     /// The number of its session.
     pub(crate) session: i64,
-    /// Days since 1970-01-01.
-    pub(crate) night: i64,
+    pub(crate) night: Night,
     /// The number of its case.
     pub(crate) case: i64,
     pub(crate) name: &'m CaseName,
@@ -47,8 +46,6 @@ pub(crate) struct Measured<'m> {
     pub(crate) purpose: Purpose,
     pub(crate) finished: Timestamp,
     pub(crate) measurements: &'m [Measurement],
-    /// All nodes, each with its number.
-    pub(crate) nodes: &'m [(&'m str, i64)],
 }
 
 impl Measured<'_> {
@@ -61,11 +58,11 @@ impl Measured<'_> {
     }
 }
 
-/// A row of `run_figure`, and of `node_figure` with its node and purpose.
+/// A row of `run_figure`.
 #[derive(Debug, Clone, Copy)]
 struct FigureRow {
     metric: i64,
-    night: i64,
+    night: Night,
     case: i64,
     repeat: i64,
     value: Option<f64>,
@@ -73,14 +70,11 @@ struct FigureRow {
     session: i64,
     finished: Timestamp,
     bounds: Option<Bounds>,
-    node: i64,
-    purpose: Purpose,
 }
 
 /// The statements that write history.
 pub(crate) struct HistoryStatements {
     run_figure: ForRows,
-    node_figure: ForRows,
     new_night_figure: ForRows,
     night_figure: ForRows,
     planned: ForRows,
@@ -103,10 +97,8 @@ impl HistoryStatements {
                      AND (planned.state = 'absent' OR row.column3 = 'run')";
         let run =
             ["metric", "night", r#""case""#, "repeat", "value", "basis", "session", "finished", "reference", "lower", "upper"];
-        let node = ["metric", "node", "night", "run", "repeat", "value", "basis", "purpose"];
         Self {
             run_figure: ForRows::insert(dialect, "run_figure", &run, FIRST),
-            node_figure: ForRows::insert(dialect, "node_figure", &node, FIRST),
             new_night_figure: ForRows::insert(dialect, "night_figure", &night, "ON CONFLICT DO NOTHING RETURNING metric, night"),
             night_figure: ForRows::insert(dialect, "night_figure", &night, instead),
             planned: ForRows::insert(dialect, "planned", &["night", "subject", "state"], FIRST),
@@ -121,18 +113,17 @@ impl HistoryStatements {
         known: &mut Known,
         attempts: &[Measured<'_>],
     ) -> Result<(), Error> {
-        let (mut runs, mut on_nodes) = (Vec::new(), Vec::new());
-        for attempt in attempts {
-            figures(connection, known, attempt, &mut runs, &mut on_nodes).await?;
+        let mut runs = Vec::new();
+        for attempt in attempts.iter().filter(|attempt| attempt.purpose == Purpose::Run) {
+            figures(connection, known, attempt, &mut runs).await?;
         }
         self.run_figure.execute(connection, &runs, bind_run).await?;
-        self.node_figure.execute(connection, &on_nodes, bind_node).await?;
         self.nights(connection, &runs).await
     }
 
     /// The nights in which there are new runs. Most have one run of a metric: of those nothing is read.
     async fn nights(&self, connection: &mut Connection, runs: &[FigureRow]) -> Result<(), Error> {
-        let mut firsts: BTreeMap<(i64, i64), NightFigure> = BTreeMap::new();
+        let mut firsts: BTreeMap<(i64, Night), NightFigure> = BTreeMap::new();
         for row in runs {
             let run = Run { value: row.value, basis: row.basis };
             if let Some(figure) = night::of_runs(&[run]) {
@@ -141,7 +132,7 @@ impl HistoryStatements {
         }
         let rows: Vec<_> = firsts.into_iter().collect();
         let new = self.new_night_figure.fetch(connection, &rows, bind_night).await?;
-        let new: BTreeSet<(i64, i64)> =
+        let new: BTreeSet<(i64, Night)> =
             new.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect::<Result<_, Error>>()?;
         let several: BTreeSet<_> = several(runs);
         let again = rows.iter().map(|(key, _)| *key).filter(|key| !new.contains(key) || several.contains(key)).collect();
@@ -149,14 +140,14 @@ impl HistoryStatements {
     }
 
     /// The figures of these metrics in these nights, from all of their runs.
-    pub(crate) async fn nights_again(&self, connection: &mut Connection, nights: &BTreeSet<(i64, i64)>) -> Result<(), Error> {
+    pub(crate) async fn nights_again(&self, connection: &mut Connection, nights: &BTreeSet<(i64, Night)>) -> Result<(), Error> {
         let mut rows = Vec::new();
         for (metric, night) in nights {
             let runs = format!(
                 "SELECT r.value, r.basis FROM run_figure r LEFT JOIN session s ON s.number = r.session
                 WHERE r.metric = $1 AND r.night = $2 ORDER BY {IN_ORDER}"
             );
-            let runs = query(AssertSqlSafe(runs)).bind(metric).bind(night).fetch_all(connection).await?;
+            let runs = query(AssertSqlSafe(runs)).bind(metric).bind(*night).fetch_all(connection).await?;
             let run = |row: &crate::sql::Row| Ok::<_, Error>(Run { value: row.try_get(0)?, basis: row.try_get(1)? });
             let runs = runs.iter().map(run).collect::<Result<Vec<_>, _>>()?;
             rows.extend(night::of_runs(&runs).map(|figure| ((*metric, *night), figure)));
@@ -169,7 +160,7 @@ impl HistoryStatements {
         &self,
         connection: &mut Connection,
         known: &mut Known,
-        night: i64,
+        night: Night,
         cases: impl Iterator<Item = &CaseName>,
     ) -> Result<(), Error> {
         let mut subjects = BTreeSet::new();
@@ -185,10 +176,10 @@ impl HistoryStatements {
         &self,
         connection: &mut Connection,
         known: &mut Known,
-        states: &[(i64, &CaseName, &'static str)],
+        states: &[(Night, &CaseName, &'static str)],
     ) -> Result<(), Error> {
         // An update from a list with a subject twice would take either.
-        let mut last: HashMap<(i64, i64), &'static str> = HashMap::new();
+        let mut last: HashMap<(Night, i64), &'static str> = HashMap::new();
         for (night, name, state) in states {
             let key = (*night, known.subject(connection, name).await?);
             let before = last.entry(key).or_insert(state);
@@ -202,7 +193,7 @@ impl HistoryStatements {
 }
 
 /// The metrics and nights that have several of these runs.
-fn several(runs: &[FigureRow]) -> BTreeSet<(i64, i64)> {
+fn several(runs: &[FigureRow]) -> BTreeSet<(i64, Night)> {
     let mut seen = BTreeSet::new();
     runs.iter().map(|row| (row.metric, row.night)).filter(|key| !seen.insert(*key)).collect()
 }
@@ -212,19 +203,17 @@ async fn figures(
     known: &mut Known,
     attempt: &Measured<'_>,
     runs: &mut Vec<FigureRow>,
-    on_nodes: &mut Vec<FigureRow>,
 ) -> Result<(), Error> {
     if attempt.measurements.is_empty() {
         return Ok(());
     }
-    let Measured { session, night, case, about, purpose, finished, .. } = *attempt;
+    let Measured { session, night, case, about, finished, .. } = *attempt;
     let subject = known.subject(connection, attempt.name).await?;
-    let names: Vec<&str> = attempt.nodes.iter().map(|(name, _)| *name).collect();
-    for figure in figure::of_run(attempt.measurements, &names) {
+    for figure in figure::of_run(attempt.measurements) {
         let now = Described::of(figure.variable, (figure.unit, figure.direction), about);
         let metric = known.metric(connection, subject, (figure.variable, figure.key), (now, night)).await?;
         let basis = known.basis(connection, [figure.unit, &about.check_hash, &about.manifest_hash]).await?;
-        let row = FigureRow {
+        runs.push(FigureRow {
             metric,
             night,
             case,
@@ -234,16 +223,7 @@ async fn figures(
             session,
             finished,
             bounds: figure.bounds,
-            node: 0,
-            purpose,
-        };
-        if purpose == Purpose::Run {
-            runs.push(row);
-        }
-        for (name, value) in figure.by_node {
-            let node = attempt.nodes.iter().find(|(known, _)| *known == name).map(|(_, node)| *node);
-            on_nodes.extend(node.map(|node| FigureRow { value, node, ..row }));
-        }
+        });
     }
     Ok(())
 }
@@ -270,16 +250,11 @@ fn bind_run(statement: Statement, row: &FigureRow) -> Statement {
     statement.bind(row.bounds.map(|bounds| bounds.reference)).bind(lower).bind(upper)
 }
 
-fn bind_node(statement: Statement, row: &FigureRow) -> Statement {
-    let statement = statement.bind(row.metric).bind(row.node).bind(row.night).bind(row.case).bind(row.repeat);
-    statement.bind(row.value).bind(row.basis).bind(row.purpose.as_str())
-}
-
-fn bind_night(statement: Statement, ((metric, night), figure): &((i64, i64), NightFigure)) -> Statement {
+fn bind_night(statement: Statement, ((metric, night), figure): &((i64, Night), NightFigure)) -> Statement {
     let statement = statement.bind(*metric).bind(*night).bind(figure.value).bind(figure.n);
     statement.bind(figure.spread).bind(figure.flags).bind(figure.basis)
 }
 
-fn bind_state(statement: Statement, (night, subject, state): &(i64, i64, &'static str)) -> Statement {
+fn bind_state(statement: Statement, (night, subject, state): &(Night, i64, &'static str)) -> Statement {
     statement.bind(*night).bind(*subject).bind(*state)
 }

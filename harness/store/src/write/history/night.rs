@@ -1,6 +1,6 @@
 //! The figure of a night from those of its runs. Pure.
 
-use crate::write::history::figure::median;
+use muster_core::stats::median;
 
 /// Some runs have another basis than the last one, and are left out.
 pub(crate) const MIXED: i64 = 1;
@@ -36,7 +36,7 @@ pub(crate) fn of_runs(runs: &[Run]) -> Option<NightFigure> {
     let is_mixed = runs.iter().any(|run| run.basis != basis);
     let lacks_numbers = runs.iter().any(|run| run.value.is_none());
     Some(NightFigure {
-        value: median(values.iter().copied()),
+        value: median(&values),
         n: i64::try_from(values.len()).unwrap_or(i64::MAX),
         spread: spread(&values),
         flags: i64::from(is_mixed) * MIXED + i64::from(lacks_numbers) * NO_NUMBER,

@@ -1,15 +1,16 @@
 //! The verdicts that are stored, when history changes below them.
 
 use crate::sql::{Connection, query};
+use muster_core::night::Night;
 use sqlx::Error;
 
 const METRICS: &str = "metric IN (SELECT m.id FROM metric m JOIN subject u ON u.id = m.subject WHERE u.system = $1)";
 
 /// History of a system is another from a night on: what was found since is found again by who judges next.
-pub(crate) async fn forget(connection: &mut Connection, system: &str, from: i64) -> Result<(), Error> {
+pub(crate) async fn forget(connection: &mut Connection, system: &str, from: Night) -> Result<(), Error> {
     let count = "INSERT INTO judged (system, night, revision) VALUES ($1, NULL, 1)
         ON CONFLICT (system) DO UPDATE SET revision = judged.revision + 1 RETURNING night";
-    let judged: Option<i64> = query(count).bind(system.to_owned()).fetch_scalar(connection).await?;
+    let judged: Option<Night> = query(count).bind(system.to_owned()).fetch_scalar(connection).await?;
     if judged.is_none_or(|judged| judged < from) {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use muster_core::{
         scheduler::{NodeSeen, SectionExit},
         workload::Clock,
     },
-    night::{Night, NightRules},
+    night::{NightRules, NightSpan},
     result::{CaseResult, Counting, Failure, Outcome, Purpose, Session},
     rules::perf::Measurement,
 };
@@ -21,7 +21,7 @@ fn at(night: i64, hours: i64) -> Timestamp {
     Timestamp(night * DAY + (12 + hours) * DAY / 24)
 }
 
-fn night(number: i64) -> Night {
+fn night(number: i64) -> NightSpan {
     NightRules::default().night_of(at(number, 0))
 }
 
@@ -50,8 +50,6 @@ pub(crate) async fn summaries(path: &Location) -> Vec<String> {
         FROM run_figure ORDER BY 1"#,
         "SELECT metric || ' ' || night || ' ' || coalesce(CAST(value AS TEXT), '-') || ' ' || n || ' ' || coalesce(CAST(spread AS TEXT), '-') || ' ' || flags
         || ' ' || basis FROM night_figure ORDER BY 1",
-        "SELECT metric || ' ' || node || ' ' || night || ' ' || run || ' ' || repeat || ' ' || coalesce(CAST(value AS TEXT), '-') || ' ' || basis
-        || ' ' || purpose FROM node_figure ORDER BY 1",
         "SELECT id || ' ' || subject || ' ' || variable || ' ' || key || ' ' || unit || ' ' || coalesce(direction, '-')
         FROM metric ORDER BY 1",
         "SELECT night || ' ' || subject || ' ' || node || ' ' || state FROM planned ORDER BY 1",
@@ -69,13 +67,13 @@ async fn the_first_measured_attempt_of_a_case_is_its_figure_and_no_later_one_hid
     let store = Store::open(&path).await.unwrap();
     let low = Outcome::Fail(Failure::Performance);
     let session = begin(&store, "a", 20_000, Counting::Last).await;
-    // Low, then well: the low one counts. Not measured, then well: the second one does. Retested: only on its node.
+    // Low, then well: the low one counts. Not measured, then well: the second one does. One that was no run: no figure.
     store.finished(&session, &measured(1, 1, low, 10.5)).await.unwrap();
     store.finished(&session, &measured(1, 2, Outcome::Pass, 20.25)).await.unwrap();
     store.finished(&session, &measured(2, 1, Outcome::Fail(Failure::Sanity), 1.0)).await.unwrap();
     store.finished(&session, &measured(2, 2, Outcome::Pass, 30.5)).await.unwrap();
-    let retest = CaseResult { purpose: Purpose::Retest, ..measured(3, 1, Outcome::Pass, 99.5) };
-    store.finished(&session, &retest).await.unwrap();
+    let tuned = CaseResult { purpose: Purpose::Tune, ..measured(3, 1, Outcome::Pass, 99.5) };
+    store.finished(&session, &tuned).await.unwrap();
     let nights = rows(&path, NIGHTS).await;
     insta::assert_snapshot!(nights.join("\n"), @"
     nbody %num_bodies=1 flops 20000 10.5 n=1 flags=0
@@ -86,12 +84,6 @@ async fn the_first_measured_attempt_of_a_case_is_its_figure_and_no_later_one_hid
     store.finished(&second, &measured(1, 1, Outcome::Pass, 30.5)).await.unwrap();
     store.finished(&second, &measured(1, 2, Outcome::Pass, 500.0)).await.unwrap();
     assert_eq!(rows(&path, NIGHTS).await[0], "nbody %num_bodies=1 flops 20000 20.5 n=2 flags=0");
-    let on_nodes = "SELECT m.variable || ' ' || n.name || ' ' || f.value || ' ' || f.purpose FROM node_figure f \
-                    JOIN metric m ON m.id = f.metric JOIN node n ON n.id = f.node ORDER BY 1";
-    assert_eq!(
-        rows(&path, on_nodes).await,
-        ["flops gpu-07 10.5 run", "flops gpu-07 30.5 run", "flops gpu-07 30.5 run", "flops gpu-07 99.5 retest"]
-    );
     store.close().await.unwrap();
 }
 
@@ -154,8 +146,6 @@ async fn a_name_with_another_uid_is_another_node_and_facts_hold_until_they_chang
         store.finished(&session, &measured(1, 1, Outcome::Pass, 5.0)).await.unwrap();
     }
     store.close().await.unwrap();
-    let ran_on = "SELECT n.uid || ' ' || f.night FROM node_figure f JOIN node n ON n.id = f.node ORDER BY f.night";
-    assert_eq!(rows(&path, ran_on).await, ["one 20000", "one 20001", "two 20002"]);
     let members = "SELECT (SELECT count(*) FROM attempt b WHERE b.id <= a.id) || ' ' || m.rank || ' ' || n.uid FROM member m JOIN attempt a ON a.id = m.attempt \
                    JOIN node n ON n.id = m.node ORDER BY 1";
     assert_eq!(rows(&path, members).await, ["1 0 one", "2 0 one", "3 0 two"]);
@@ -206,8 +196,6 @@ async fn sections_their_nodes_images_and_times_are_stored_and_the_end_of_a_log()
                     || s.ended FROM section s JOIN node n ON n.id = s.node ORDER BY 1";
     assert_eq!(rows(&path, sections).await, ["0 pod-1 u1 n1 busybox@sha256:1 1 6", "1 pod-2 u2 n2 busybox@sha256:2 2 7"]);
     assert_eq!(rows(&path, NIGHTS).await, ["nbody %num_bodies=1 rate 20000 5.25 n=1 flags=0"]);
-    let nodes = "SELECT n.name || ' ' || f.value FROM node_figure f JOIN node n ON n.id = f.node ORDER BY 1";
-    assert_eq!(rows(&path, nodes).await, ["n1 4.25", "n2 6.25"]);
     assert_eq!(rows(&path, "SELECT bytes || ' ' || tail FROM attempt_log").await, ["1000000 the end"]);
 }
 
@@ -249,9 +237,6 @@ async fn a_rebuild_writes_the_same_rows_again() {
     result.measurements.push(of_section("p2", "gpu-09", 6.0));
     store.finished(&session, &result).await.unwrap();
     store.close().await.unwrap();
-    let of_node =
-        "SELECT CAST(CAST(f.value AS INTEGER) AS TEXT) FROM node_figure f JOIN node n ON n.id = f.node WHERE n.name = 'gpu-09'";
-    assert_eq!(rows(&path, of_node).await, ["6"]);
     let before = summaries(&path).await;
     assert!(before.len() > 200, "{} rows", before.len());
     let mut upkeep = Upkeep::open(&path).await.unwrap();
@@ -273,7 +258,7 @@ async fn sessions_of_earlier_versions_get_their_nights_and_figures_by_a_rebuild(
     let earlier = Location::from(earlier);
     execute(
         &earlier,
-        "DELETE FROM run_figure; DELETE FROM night_figure; DELETE FROM node_figure; DELETE FROM member; DELETE FROM section; \
+        "DELETE FROM run_figure; DELETE FROM night_figure; DELETE FROM member; DELETE FROM section; \
          DELETE FROM planned; DELETE FROM night; DELETE FROM metric; DELETE FROM subject; DELETE FROM basis; DELETE FROM node; \
          UPDATE session SET night = NULL, facts = '{}'",
     )
@@ -328,7 +313,7 @@ async fn a_node_that_was_known_by_its_name_is_the_machine_that_is_described_firs
     }
     store.close().await.unwrap();
     let nodes = "SELECT n.name || ' ' || n.uid || ' ' || n.class || ' ' || (n.last_seen / 86400000000) || ' ' || count(*) FROM node n \
-                 JOIN node_figure f ON f.node = n.id GROUP BY n.id, n.name, n.uid, n.class, n.last_seen";
+                 JOIN member m ON m.node = n.id GROUP BY n.id, n.name, n.uid, n.class, n.last_seen";
     assert_eq!(rows(&path, nodes).await, ["gpu-07 one h100 20004 4"]);
     assert_eq!(rows(&path, "SELECT key || ' ' || value FROM node_fact").await, ["kernel 6.1"]);
 }

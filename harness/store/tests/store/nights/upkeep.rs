@@ -48,8 +48,7 @@ async fn left(path: &Location) -> Vec<String> {
         UNION ALL SELECT 'measurement ' || count(*) FROM measurement UNION ALL SELECT 'live ' || count(*) FROM live
         UNION ALL SELECT 'member ' || count(*) FROM member UNION ALL SELECT 'section ' || count(*) FROM section
         UNION ALL SELECT 'run_figure ' || count(*) FROM run_figure UNION ALL SELECT 'night_figure ' || count(*) FROM night_figure
-        UNION ALL SELECT 'node_figure ' || count(*) FROM node_figure UNION ALL SELECT 'planned ' || count(*) FROM planned
-        UNION ALL SELECT 'night ' || count(*) FROM night"#,
+        UNION ALL SELECT 'planned ' || count(*) FROM planned UNION ALL SELECT 'night ' || count(*) FROM night"#,
     )
     .await
 }
@@ -83,7 +82,7 @@ async fn old_sessions_go_with_all_that_belongs_to_them_and_the_file_becomes_smal
     }
     upkeep.close().await.unwrap();
     assert_eq!(ids(&path).await.len(), 9);
-    insta::assert_snapshot!(left(&path).await.join(", "), @"case 9, attempt 9, measurement 9, live 9, member 9, section 9, run_figure 9, night_figure 9, node_figure 9, planned 9, night 9");
+    insta::assert_snapshot!(left(&path).await.join(", "), @"case 9, attempt 9, measurement 9, live 9, member 9, section 9, run_figure 9, night_figure 9, planned 9, night 9");
     assert_eq!(rows(&path, "SELECT CAST(count(*) AS TEXT) FROM attempt_log").await, ["5"]);
     check_integrity(&path).await;
 }

@@ -2,13 +2,14 @@
 
 use crate::support::{about, database, execute, measurement, name, owner, result, rows, session};
 use muster_core::{
+    case::check_of,
     night::{FigureRules, NightRules},
     query::{figures::Basis, remarks::RemarkKind, spec::Range},
     result::{About, CaseResult, Outcome, Quarantine, Session},
     rules::perf::{Direction, Measurement},
 };
 use muster_judge::{
-    night::{AnnotationKind, Change, ChangeId, ChangeState, Night, Plan, Turn, Value},
+    night::{Change, ChangeId, ChangeState, Night, Plan, Turn, Value},
     stats::{shift::Shift, trend::Shape},
 };
 use muster_store::{Annotation, Judged, Keep, NightProgress, Reader, Store, StoredNights, Upkeep};
@@ -61,21 +62,18 @@ async fn a_system_is_read_with_its_figures_plan_and_annotations() {
         [(12, "elapsed".into(), Plan::Unplanned), (10, "latency[8]".into(), Plan::Run), (11, "copy".into(), Plan::Run)];
     assert_eq!(names, expected);
     let latency = &system.metrics[1];
-    assert_eq!((latency.direction, latency.name.check.as_str(), latency.unit.as_str()), (Some(Direction::Lower), "triad", "us"));
+    assert_eq!((latency.direction, check_of(&latency.name.case), latency.unit.as_str()), (Some(Direction::Lower), "triad", "us"));
     let value = |night, value, segment| Value { night: Night(night), value, segment };
     assert_eq!(latency.values, [value(99, 1.5, 0), value(100, 1.25, 1)]);
     let key = |check: &str, manifest: &str| Basis { check_hash: check.into(), manifest_hash: manifest.into(), unit: "us".into() };
     assert_eq!(latency.segments, [key("a", ""), key("b", "m")]);
     assert!(system.metrics[2].values[0].value.is_nan());
     let [annotation] = system.annotations.as_slice() else { panic!("{:?}", system.annotations) };
-    assert_eq!(
-        (annotation.kind, annotation.until, annotation.reason.as_str()),
-        (AnnotationKind::Known, Some(Night(110)), "OPS-7")
-    );
+    assert_eq!((annotation.kind, annotation.until, annotation.reason.as_str()), (RemarkKind::Known, Some(Night(110)), "OPS-7"));
     // The plan of another system is none of this one.
     let other = reader.night_system("other", Night(60), Night(90)).await.unwrap();
     assert_eq!(other.metrics.iter().map(|metric| metric.plan).collect::<Vec<_>>(), [Plan::Unknown]);
-    assert!(annotation.scope.covers(&latency.name) && !annotation.scope.covers(&system.metrics[0].name));
+    assert!(annotation.is_about(&latency.name) && !annotation.is_about(&system.metrics[0].name));
 
     // A night without a plan: nobody knows what was to run.
     let system = reader.night_system("eidf", Night(60), Night(99)).await.unwrap();
@@ -171,8 +169,13 @@ async fn a_case_that_ran_under_its_new_name_since_is_not_in_quarantine() {
     }
     // What was called otherwise is found by both names.
     for name in [old.name.clone(), muster_core::case::CaseName { display: "gemm2".into(), ..old.name.clone() }] {
-        let nights: Vec<i64> =
-            reader.occurrences(&name, (19_000, 21_000)).await.unwrap().iter().map(|occurrence| occurrence.night).collect();
+        let nights: Vec<i64> = reader
+            .occurrences(&name, (Night(19_000), Night(21_000)))
+            .await
+            .unwrap()
+            .iter()
+            .map(|occurrence| occurrence.night.days())
+            .collect();
         assert_eq!(nights, [20_002, 20_000], "{name:?}");
     }
 }
@@ -188,7 +191,10 @@ async fn the_parameters_of_a_case_are_those_that_its_new_name_says() {
     upkeep.rename(("nbody %num_bodies", "gravity %stars"), "ada", Timestamp(0)).await.unwrap();
     upkeep.close().await.unwrap();
     let reader = Reader::open(&path).await.unwrap();
-    let sessions = reader.select(&Range { nights: Some((20_000, 20_000)), ..Range::default() }, Timestamp(0), 9).await.unwrap();
+    let sessions = reader
+        .select(&Range { nights: Some((Night(20_000), Night(20_000))), ..Range::default() }, Timestamp(0), 9)
+        .await
+        .unwrap();
     let parameters = ("gravity".to_owned(), vec![("stars".to_owned(), "1".to_owned())]);
     let expected = std::collections::BTreeMap::from([("gravity %stars=1".to_owned(), parameters)]);
     assert_eq!(reader.parameters(&sessions).await.unwrap(), expected);
@@ -373,7 +379,7 @@ async fn what_was_said_of_a_check_holds_under_its_new_name() {
     let reader = Reader::open(&path).await.unwrap();
     assert_eq!(reader.remarks().await.unwrap()[0].name.as_deref(), Some("gravity"));
     let system = reader.night_system("eidf", Night(0), Night(30_000)).await.unwrap();
-    assert!(system.annotations[0].scope.covers(&system.metrics[0].name), "{:?}", system.annotations);
+    assert!(system.annotations[0].is_about(&system.metrics[0].name), "{:?}", system.annotations);
 }
 
 #[tokio::test]
@@ -388,7 +394,7 @@ async fn of_a_night_with_many_runs_the_newest_are_compared() {
     execute(&path, "UPDATE session SET version = '0.' || substr(id, 2)").await;
     execute(&path, "UPDATE attempt SET finished = finished + id").await;
     let reader = Reader::open(&path).await.unwrap();
-    let runs = reader.occurrences(&name(1), (0, 30_000)).await.unwrap();
+    let runs = reader.occurrences(&name(1), (Night(0), Night(30_000))).await.unwrap();
     let runs: Vec<_> = runs.iter().rev().collect();
     assert_eq!(runs.len(), 8);
     assert_eq!(reader.facts(&runs, &runs).await.unwrap()["muster"], "0.3 and 0.4 and 0.5 and 0.6 and 0.7");

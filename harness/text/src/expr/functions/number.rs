@@ -1,9 +1,12 @@
 //! Functions over numbers. Integers stay exact where the answer is one; NaN goes through everything.
 
 use super::{Args, Result, each, fail, int_at};
-use crate::expr::{
-    found::Found,
-    value::{self, MAX_ITEMS, Number},
+use crate::{
+    expr::{
+        found::Found,
+        value::{self, MAX_ITEMS, Number},
+    },
+    median::median_in_place,
 };
 use cel::common::{
     types::{CelDouble, CelInt, CelList},
@@ -101,17 +104,8 @@ pub(super) fn median<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {
     if seen > MAX_ITEMS {
         return Err(fail("median", "of more than a million numbers: narrow the pattern"));
     }
-    all.sort_unstable_by(f64::total_cmp);
-    let middle = all.len() / 2;
-    let upper = *all.get(middle).ok_or_else(|| nothing("median"))?;
-    let median = if all.iter().any(|x| x.is_nan()) {
-        f64::NAN
-    } else if all.len() % 2 == 1 {
-        upper
-    } else {
-        f64::midpoint(all[middle - 1], upper)
-    };
-    Ok(give(Number::Double(median)))
+    let median = if all.iter().any(|x| x.is_nan()) { Some(f64::NAN) } else { median_in_place(&mut all) };
+    Ok(give(Number::Double(median.ok_or_else(|| nothing("median"))?)))
 }
 
 pub(super) fn abs<'b, 'v>(args: Args<'b, 'v>) -> Result<CowVal<'b, 'v>> {

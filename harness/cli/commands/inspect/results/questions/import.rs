@@ -10,7 +10,7 @@ use crate::{
 use anyhow::{Context, bail, ensure};
 use muster_convert::stored;
 use muster_core::{
-    night::{Night, NightRules},
+    night::{NightRules, NightSpan},
     result::{CaseResult, Session},
 };
 use muster_host::{files as host_files, owner};
@@ -63,7 +63,7 @@ pub fn import(cli: &Cli, args: &ImportArgs, terminal: Terminal) -> anyhow::Resul
 /// Stores a session, unless there is one of this id. Of one whose import was killed it stores the rest.
 async fn stored_once(
     store: &Store,
-    (session, night): (Session, Night),
+    (session, night): (Session, NightSpan),
     results: Vec<CaseResult>,
     imported: &mut Imported,
 ) -> anyhow::Result<()> {

@@ -8,12 +8,12 @@ use crate::{
     wiring::database,
 };
 use anyhow::{bail, ensure};
-use muster_core::{
-    case::check_of,
-    query::{figures::Metric, remarks::RemarkKind, spec::Filters},
+use muster_core::query::{
+    remarks::{Remark, RemarkKind},
+    spec::Filters,
 };
 use muster_host::{account, clock};
-use muster_judge::night::{Change, MetricName, Night, Scope};
+use muster_judge::night::Change;
 use muster_report::said::{self, Said};
 use muster_session::runtime;
 use muster_store::{Annotation, KnownMetric, Reader};
@@ -96,37 +96,32 @@ fn without_effect(cli: &Cli, annotation: &Annotation) -> anyhow::Result<Option<S
 /// Whether a change that was found may have begun in the nights of an annotation, or one may be found as they are not judged yet.
 async fn may_touch_a_change(reader: &Reader, annotation: &Annotation) -> anyhow::Result<bool> {
     let Annotation { name, system, partition, environ, variable, from, until, .. } = annotation;
-    let check = match name {
+    let name = match name {
         Some(name) => Some(reader.names().await?.of(name)),
         None => None,
     };
     let (partition, environ, variable) = (partition.clone(), environ.clone(), variable.clone());
-    let scope = Scope { partition, environ, check, variable };
-    let (from, until) = (Night::of(*from), Night::of(until.unwrap_or(*from)));
+    let remark = Remark { partition, environ, name, variable, ..Remark::default() };
+    let (from, until) = (*from, until.unwrap_or(*from));
     let is_since = |change: &Change| change.since_interval.0 <= until && from <= change.since_interval.1;
     let mut by_system: BTreeMap<String, Vec<KnownMetric>> = BTreeMap::new();
     for known in reader.metrics(&Filters::default()).await? {
         by_system.entry(known.metric.system.clone()).or_default().push(known);
     }
     for (of, metrics) in by_system.iter().filter(|(of, _)| system.as_ref().is_none_or(|system| system == *of)) {
-        let mut meant = metrics.iter().filter(|known| scope.covers(&name_of(known))).peekable();
+        let mut meant = metrics.iter().filter(|known| remark.is_about(&known.metric)).peekable();
         if meant.peek().is_none() {
             continue;
         }
         if reader.judged(of).await?.until.is_none_or(|judged| judged < until) {
             return Ok(true);
         }
-        let changes = reader.changes_before(of, Night(i32::MAX)).await?;
+        let changes = reader.changes_before(of, Date::MAX).await?;
         if meant.any(|known| changes.get(&known.id).is_some_and(|changes| changes.iter().any(is_since))) {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-fn name_of(known: &KnownMetric) -> MetricName {
-    let Metric { case, partition, environ, variable, key, .. } = known.metric.clone();
-    MetricName { partition, environ, check: check_of(&case).to_owned(), case, variable, key }
 }
 
 /// Today, in UTC.

@@ -3,6 +3,7 @@
 use crate::cloud::{CLOCK, CloudError, Kind};
 use ::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use muster_core::decisions::backoff::Backoff;
 use muster_text::time::Timestamp;
 use quick_xml::de::from_reader;
 use serde::Deserialize;
@@ -117,7 +118,7 @@ pub(super) fn pause(error: &CloudError, tries: u32) -> Option<Duration> {
             return None;
         }
     };
-    (tries < MOST_TRIES).then(|| (first * 2_u32.pow(tries.saturating_sub(1))).min(Duration::from_secs(8)))
+    (tries < MOST_TRIES).then(|| Backoff { first, longest: Duration::from_secs(8) }.after(tries))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 use crate::api::{ClusterPlace, clock};
 use crate::client::{ConnectError, connection};
+use muster_core::decisions::backoff::Backoff;
 use muster_text::time::Timestamp;
 use parking_lot::RwLock;
 use std::{sync::Arc, time::Duration};
@@ -16,8 +17,7 @@ use tokio::{sync::Mutex, time::Instant};
 /// Credentials that end sooner are renewed.
 const RESERVE: Duration = Duration::from_mins(1);
 /// Credentials that were renewed and are refused again are not renewed before this.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const PAUSES: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(10) };
 
 /// A connection with credentials.
 #[derive(Clone)]
@@ -101,7 +101,7 @@ impl Login {
             _ => {}
         }
         let connected = connection::client(&self.place).await;
-        last.pause = if connected.is_ok() { SHORTEST_PAUSE } else { (last.pause * 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE) };
+        last.pause = if connected.is_ok() { PAUSES.first } else { PAUSES.next(last.pause) };
         last.not_before = (current.is_some() || connected.is_err()).then(|| Instant::now() + last.pause);
         match connected {
             Ok((client, expires)) => {

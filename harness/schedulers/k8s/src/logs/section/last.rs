@@ -68,7 +68,7 @@ impl Section {
 
     async fn read_the_last(&mut self, now: Now, mut at_eof: Option<Eof>) -> Result<(), Closed> {
         let pace = self.shared.pace.clone();
-        let mut pause = pace.pause;
+        let mut pause = pace.pause.first;
         let mut tries = Tries::default();
         let mut ended_at = at_eof.as_ref().map(|eof| eof.reader.read_to());
         if now == Now::Lost {
@@ -125,7 +125,7 @@ impl Section {
             }
             if !at_once {
                 sleep(jittered(pause).max(at_least)).await;
-                pause = (pause * 2).min(pace.longest_pause);
+                pause = pace.pause.next(pause);
             }
         };
         self.gap(format!("the end of the log could not be read: {why}")).await
@@ -202,7 +202,7 @@ pub(super) struct FirstLine {
 impl Shared {
     /// `None`: the server does not say. `turn`: of the caller, given back before the first pause.
     pub(super) async fn first_line<T>(&self, pod: &str, container: &str, previous: bool, turn: T) -> Option<FirstLine> {
-        let mut pause = self.pace.pause;
+        let mut pause = self.pace.pause.first;
         let mut turn = Some(turn);
         for _ in 0..INCOMPLETE_READS {
             let beginning = self.beginning(pod, container, previous).await;
@@ -215,7 +215,7 @@ impl Shared {
                 Err(error) => pause = pause.max(error.retry_after().unwrap_or_default()),
             }
             sleep(jittered(pause)).await;
-            pause = (pause * 2).min(self.pace.longest_pause);
+            pause = self.pace.pause.next(pause);
         }
         None
     }
@@ -227,7 +227,7 @@ impl Shared {
         let (date, mut stream) = self.cluster.log(pod, &query).await?;
         let mut beginning = Vec::new();
         while beginning.len() < BEGINNING {
-            match timeout(self.pace.silence, stream.next()).await {
+            match timeout(self.pace.silence.first, stream.next()).await {
                 Ok(Some(Ok(bytes))) => beginning.extend_from_slice(&bytes),
                 Ok(None) => break,
                 Ok(Some(Err(_))) | Err(_) => return Ok(None),

@@ -183,7 +183,7 @@ impl Section {
     /// One instance to its end.
     async fn read(&mut self, instance: i32) -> Result<(), Closed> {
         let pace = self.shared.pace.clone();
-        let (mut pause, mut silence) = (pace.pause, pace.silence);
+        let (mut pause, mut silence) = (pace.pause.first, pace.silence.first);
         let mut at_eof = None;
         loop {
             match self.now(instance) {
@@ -199,8 +199,8 @@ impl Section {
             };
             self.beginning.left(self.reader.unfinished());
             // One that stood for a while has worked, also if there was nothing to read: a proxy that ends silent connections ends it.
-            if self.reader.bytes() > before || opened.elapsed() > pace.longest_pause {
-                (pause, silence) = (pace.pause, pace.silence);
+            if self.reader.bytes() > before || opened.elapsed() > pace.pause.longest {
+                (pause, silence) = (pace.pause.first, pace.silence.first);
             }
             match how {
                 StreamEnd::Eof => {
@@ -210,9 +210,9 @@ impl Section {
                 }
                 StreamEnd::Broke(at_least) => {
                     self.not_running(instance, jittered(pause).max(at_least.unwrap_or_default())).await;
-                    pause = (pause * 2).min(pace.longest_pause);
+                    pause = pace.pause.next(pause);
                 }
-                StreamEnd::Silent => silence = (silence * 2).min(pace.longest_silence),
+                StreamEnd::Silent => silence = pace.silence.next(silence),
                 StreamEnd::Polled => {}
             }
         }
@@ -250,7 +250,7 @@ impl Section {
         S: futures_core::Stream<Item = std::io::Result<bytes::Bytes>> + Unpin,
     {
         loop {
-            match timeout(self.shared.pace.silence, stream.next()).await {
+            match timeout(self.shared.pace.silence.first, stream.next()).await {
                 Ok(Some(Ok(bytes))) => self.feed(&bytes, None).await?,
                 Ok(None) => return Ok(true),
                 Ok(Some(Err(_))) | Err(_) => return Ok(false),

@@ -103,7 +103,7 @@ impl Section {
     fn quiet(&self, is_answered: bool, silence: Duration) -> Duration {
         match is_answered {
             false => UNANSWERED,
-            true if self.reader.received < ROTATION_IS_POSSIBLE => self.shared.pace.longest_silence,
+            true if self.reader.received < ROTATION_IS_POSSIBLE => self.shared.pace.silence.longest,
             true => silence,
         }
     }

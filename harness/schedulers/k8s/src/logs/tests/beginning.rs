@@ -15,7 +15,7 @@ const NOT_PROVEN: &str = "x: the node may have rotated away the beginning of the
 async fn a_silent_container_takes_one_request_more_and_its_log_is_whole() {
     for (script, text) in [("run; wait 5s; log late; wait 100ms; exit 0", "late\n"), ("run; wait 5s; exit 0", "")] {
         let mut scene = Scene::new().await;
-        scene.pace.longest_silence = Duration::from_mins(1);
+        scene.pace.silence.longest = Duration::from_mins(1);
         scene.pod(script);
         let collected = scene.collect().await;
         assert_eq!((collected.text("x"), collected.gaps.clone(), scene.log_requests()), (text, vec![], 3), "{script}");
@@ -53,7 +53,7 @@ async fn a_log_that_is_first_read_late_is_whole_only_if_its_first_line_is_early(
 async fn a_log_of_which_a_file_was_rotated_away_while_the_server_was_away_is_not_proven() {
     for (script, rotated) in [("run; wait 3s; lines 20; wait 5s; exit 0", true), ("run; wait 10s; exit 0", false)] {
         let mut scene = Scene::new().await;
-        scene.pace.longest_silence = Duration::from_mins(1);
+        scene.pace.silence.longest = Duration::from_mins(1);
         scene.pod(script);
         let away = async {
             // The log was seen empty.
@@ -74,7 +74,7 @@ async fn a_log_of_which_a_file_was_rotated_away_while_the_server_was_away_is_not
 #[tokio::test]
 async fn a_stream_of_a_silent_container_that_is_cut_briefly_proves_the_beginning_still() {
     let mut scene = Scene::new().await;
-    scene.pace.longest_silence = Duration::from_mins(1);
+    scene.pace.silence.longest = Duration::from_mins(1);
     scene.pod("run; wait 6s; log late; wait 100ms; exit 0");
     let cut = async {
         sleep(Duration::from_millis(2_500)).await;
@@ -88,8 +88,8 @@ async fn a_stream_of_a_silent_container_that_is_cut_briefly_proves_the_beginning
 #[tokio::test]
 async fn a_stream_of_a_silent_container_that_is_cut_again_and_again_proves_the_beginning_still() {
     let mut scene = Scene::new().await;
-    scene.pace.longest_silence = Duration::from_mins(1);
-    (scene.pace.pause, scene.pace.longest_pause) = (Duration::from_secs(1), Duration::from_secs(4));
+    scene.pace.silence.longest = Duration::from_mins(1);
+    (scene.pace.pause.first, scene.pace.pause.longest) = (Duration::from_secs(1), Duration::from_secs(4));
     scene.pod("run; wait 19s; log late; wait 100ms; exit 0");
     let cuts = async {
         for _ in 0..3 {

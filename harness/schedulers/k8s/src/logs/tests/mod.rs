@@ -13,6 +13,7 @@ use crate::{
 };
 use futures_util::StreamExt;
 use muster_core::{
+    decisions::backoff::Backoff,
     error::{Class, SchedulerError},
     job::scheduler::{Channel, Chunk, LogMark, LogMarks},
 };
@@ -33,10 +34,8 @@ use tokio::{
 };
 
 const QUICK: Pace = Pace {
-    silence: Duration::from_secs(2),
-    longest_silence: Duration::from_secs(2),
-    pause: Duration::from_millis(5),
-    longest_pause: Duration::from_millis(50),
+    silence: Backoff { first: Duration::from_secs(2), longest: Duration::from_secs(2) },
+    pause: Backoff { first: Duration::from_millis(5), longest: Duration::from_millis(50) },
     lag: Duration::from_millis(400),
     poll: Duration::from_millis(20),
     alive: Duration::from_millis(20),
@@ -275,8 +274,7 @@ async fn a_log_whose_stream_is_cut_five_times_is_whole() {
 #[tokio::test]
 async fn a_stream_that_stalls_is_opened_again() {
     let mut scene = Scene::new().await;
-    scene.pace.silence = Duration::from_millis(60);
-    scene.pace.longest_silence = Duration::from_millis(120);
+    scene.pace.silence = Backoff { first: Duration::from_millis(60), longest: Duration::from_millis(120) };
     scene.pod("run; log one; wait 500ms; log two; exit 0");
     let collected = scene.collect().await;
     assert_eq!(collected.text("x"), "one\ntwo\n");

@@ -15,7 +15,7 @@
 //!
 //! A thousand launches may wait, and each sbatch is news for two of them at most: who is next, and who looks for room from now on.
 
-use muster_core::case::Identifier;
+use muster_core::{case::Identifier, decisions::backoff::Backoff};
 use parking_lot::Mutex;
 use std::{
     collections::{HashMap, HashSet},
@@ -37,8 +37,8 @@ const NO_ROOM: Duration = Duration::from_secs(30);
 const OWN_JOBS: Duration = Duration::from_secs(5);
 /// And never sooner than this after a refusal, whatever ends.
 const SOONEST: Duration = Duration::from_secs(1);
-/// A cluster that does not answer is asked after a second, then twice as long.
-const AWAY: Duration = Duration::from_secs(5);
+/// When a cluster that does not answer is asked again.
+const AWAY: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(5) };
 /// How often the first launch that waits looks whether own jobs have ended.
 const LOOK: Duration = Duration::from_millis(250);
 /// A launch that has not come back for so long has been given up.
@@ -229,7 +229,7 @@ impl State {
 
 impl Away {
     fn is_due(&self, now: Instant) -> bool {
-        now >= self.asked + Duration::from_secs(1 << (self.failures - 1).min(3)).min(AWAY)
+        now >= self.asked + AWAY.after(self.failures)
     }
 }
 
