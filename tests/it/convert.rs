@@ -228,8 +228,8 @@ fn modules_and_containers_have_the_cases_that_reframe_lists() {
 }
 
 #[test]
-fn the_source_documents_checks_have_the_cases_that_reframe_lists() {
-    same_cases("seeds", "seeds-site", "eidf", 12);
+fn checks_of_pods_jobs_and_ipujobs_have_the_cases_that_reframe_lists() {
+    same_cases("k8s", "k8s-site", "eidf", 12);
 }
 
 /// A partition with keys and values that Muster does not take.

@@ -1,4 +1,4 @@
-//! From check and site files to cases that are ready to run. Pure: texts and facts come in, values go out.
+//! Turns check and site files into cases that are ready to run. Pure: texts and facts come in, values go out.
 //!
 //! ```text
 //! site        where checks run: systems, partitions, environments; the site file

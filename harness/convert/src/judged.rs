@@ -1,4 +1,4 @@
-//! What a test judges, in the words of a check: `sanity`, `perf_variables`, `reference`.
+//! Writes what a test judges in the words of a check: `sanity`, `perf_variables`, `reference`.
 
 use crate::{
     interp::expr::operators::subject,
@@ -146,15 +146,13 @@ fn reading(judge: &Judge, expression: String) -> Said<Entries> {
 /// One reference and where it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row {
-    /// Under which condition.
     pub cond: Cond,
-    /// In which scope, as ReFrame has it.
+    /// The scope as ReFrame has it.
     pub scope: String,
-    /// Of which variable.
     pub variable: String,
     /// `[value, lower, upper, unit]`
     pub values: Vec<Value>,
-    /// Whether it is what holds if no other condition does.
+    /// It holds if no other condition does.
     pub is_default: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Source {
     pub path: String,
     /// Its text.
     pub text: String,
-    /// Whether a folder `src` lies beside it.
+    /// A folder `src` lies beside it.
     pub has_src: bool,
     /// The folder that its YAML goes to.
     pub folder: String,
@@ -57,20 +57,20 @@ pub struct Source {
 pub struct Output {
     /// The file it came from.
     pub source: String,
-    /// What it is called: `triad.check.yaml`.
+    /// The file's name: `triad.check.yaml`.
     pub name: String,
     /// Its text.
     pub text: String,
-    /// How many checks it has; none for a site.
+    /// The number of checks in it; none for a site.
     pub checks: usize,
 }
 
-/// What became of the files.
+/// The result of a conversion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conversion {
     /// The files to write.
     pub outputs: Vec<Output>,
-    /// What could not be carried over, in the order of the lines.
+    /// The parts of the sources that could not be carried over, in the order of the lines.
     pub refusals: Vec<Refusal>,
 }
 

@@ -1,4 +1,4 @@
-//! What was written, read by Muster's own loader: what that refuses is left out, and told at its line of the source.
+//! Reads the written files with Muster's own loader: what it refuses is left out, and reported at its line of the source.
 //!
 //! ```text
 //! keys -emit-> YAML -loader-> mistakes -path, unit-> Misfit -take_out-> fewer keys          until there is no mistake
@@ -52,15 +52,15 @@ impl Step {
 /// What the loader refuses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Misfit {
-    /// In which document of the file it is.
+    /// The index of the document in the file.
     pub document: usize,
-    /// What is left out; nothing: the document.
+    /// The part that is left out; nothing: the document.
     pub unit: Vec<Step>,
-    /// Where in it the mistake is.
+    /// The path of the mistake in it.
     pub path: Vec<Step>,
-    /// Why it is left out.
+    /// The reason why it is left out.
     pub why: String,
-    /// What to write instead.
+    /// A suggestion of what to write instead.
     pub instead: Option<String>,
 }
 

@@ -5,9 +5,8 @@ use muster_text::pattern::Pattern;
 /// What does not fit, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Misfit {
-    /// What is wrong with it.
     pub why: String,
-    /// What to do.
+    /// A suggestion of what to do.
     pub instead: Option<String>,
 }
 

@@ -1,9 +1,9 @@
-//! What could not be carried over, and what else is worth knowing of the source.
+//! The report of a conversion: what could not be carried over, and what else is worth knowing of the source.
 
 use muster_text::secret::masked;
 use std::fmt;
 
-/// How much it matters.
+/// The weight of a line of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// It is not in the result.
@@ -23,18 +23,17 @@ pub struct Refusal {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// How much it matters.
     pub level: Level,
     /// The line as it stands.
     pub what: String,
-    /// Why it was not carried over.
+    /// The reason why it was not carried over.
     pub why: String,
-    /// What to write instead.
+    /// A suggestion of what to write instead.
     pub instead: Option<String>,
 }
 
 impl Level {
-    /// As it is printed.
+    /// The level as it is printed.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -44,7 +43,7 @@ impl Level {
         }
     }
 
-    /// Whether something is missing from the result.
+    /// Returns whether something is missing from the result.
     pub fn is_missing(self) -> bool {
         matches!(self, Self::Refused | Self::Dropped)
     }

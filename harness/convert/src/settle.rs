@@ -14,20 +14,18 @@ use crate::value::{
 /// A setting that holds under a condition.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setting {
-    /// When.
     pub cond: Cond,
-    /// Which key; `key+` appends.
+    /// The name of the key; `key+` appends.
     pub key: String,
-    /// What.
     pub value: Value,
 }
 
 /// A key without branches, and what branches lay over it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Settled {
-    /// What always holds.
+    /// The value that holds under all conditions.
     pub base: Option<Value>,
-    /// In order, later over earlier.
+    /// The settings in order: later ones override earlier ones.
     pub settings: Vec<Setting>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct File {
     pub lines: Vec<String>,
     /// Its tree.
     pub module: Module,
-    /// What is imported: name and full name.
+    /// The imports: name and full name.
     pub imports: BTreeMap<String, String>,
     /// The classes at the top, in order.
     pub classes: Vec<Arc<Class>>,
@@ -33,7 +33,7 @@ pub(crate) struct File {
     pub functions: BTreeMap<String, Arc<Function>>,
     /// The values of other names at the top, once they are known.
     pub globals: BTreeMap<String, Value>,
-    /// Whether a folder `src` lies beside it.
+    /// A folder `src` lies beside it.
     pub has_src: bool,
     /// The path of the file that its checks go to.
     pub checks: String,
@@ -57,7 +57,7 @@ pub(crate) enum Root {
 /// A class that is not among the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnknownBase {
-    /// Where it is named.
+    /// The index of the file that names it.
     pub file: usize,
     /// The line.
     pub line: u32,

@@ -261,9 +261,9 @@ fn every_file_of_the_suite_becomes_the_yaml_that_a_person_would_write() {
 }
 
 #[test]
-fn the_source_documents_checks_are_carried_over() {
-    let conversion = convert(&sources("seeds"), &Beside(testdata("seeds")));
-    insta::assert_snapshot!("seeds", shown(&conversion));
+fn checks_of_pods_jobs_and_ipujobs_are_carried_over() {
+    let conversion = convert(&sources("k8s"), &Beside(testdata("k8s")));
+    insta::assert_snapshot!("k8s", shown(&conversion));
 }
 
 #[test]
@@ -408,7 +408,7 @@ proptest! {
         which in 0usize..64,
         cuts in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..60, "[\\[\\](){}:.,=+\n '\"a-z0-9@*%#\\\\-]{0,12}"), 1..8),
     ) {
-        let files: Vec<Source> = ["suite", "refused", "site", "seeds"].into_iter().flat_map(sources).collect();
+        let files: Vec<Source> = ["suite", "refused", "site", "k8s"].into_iter().flat_map(sources).collect();
         let mut source = files[which % files.len()].clone();
         for (place, length, new) in cuts {
             let mut letters: Vec<char> = source.text.chars().collect();

@@ -1,8 +1,8 @@
-//! What a scheduler could not do, in the classes that decide what happens next.
+//! The errors of schedulers, in the classes that decide what happens next.
 
 use std::{error::Error, time::Duration};
 
-/// How the session reacts to a failed operation.
+/// The class of a failed operation: the session's reaction to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {

@@ -1,4 +1,4 @@
-//! What starts the tasks of a job: the command line before `executable`.
+//! The command line that starts the tasks of a job: it stands before `executable`.
 //!
 //! ```text
 //! nothing is said      the usual one of the scheduler
@@ -35,7 +35,7 @@ impl Launchers {
     /// It starts the program itself. What `launcher` says reaches it as the value of any shared key.
     pub const NONE: Self = Self { usual: "", named: &[] };
 
-    /// What stands before `executable`; empty if nothing does. `value` knows the values of the job.
+    /// Returns the words before `executable`; empty if there are none. `value` knows the values of the job.
     ///
     /// # Errors
     /// There is no such launcher, or no such value, or a value that it needs is not set.

@@ -1,4 +1,4 @@
-//! What is known of the cases of a session that runs: levels, not events. A view of it needs nothing else.
+//! The state of the cases of a session that runs: levels, not events. A view of it needs nothing else.
 
 use crate::{
     case::CaseName,
@@ -7,7 +7,7 @@ use crate::{
 use muster_text::{time::Timestamp, words};
 
 words! {
-    /// How far the last attempt at a case is.
+    /// The state of the last attempt at a case.
     #[derive(Default)]
     pub enum CaseState {
         /// It has no slot yet, or is planned.
@@ -28,11 +28,11 @@ pub struct CaseProgress {
     /// 1, 2, ... within the session.
     pub attempt: u32,
     pub state: CaseState,
-    /// When this state began.
+    /// The time when this state began.
     pub since: Timestamp,
-    /// What it waits for, or what it does beside running; one fragment.
+    /// The thing that it waits for, or what it does beside running; one fragment.
     pub note: Option<String>,
-    /// Where it runs, or ran, as far as that is known.
+    /// The nodes where it runs, or ran, as far as they are known.
     pub nodes: Vec<String>,
 }
 
@@ -41,9 +41,9 @@ pub struct CaseProgress {
 pub struct LiveCase {
     pub name: CaseName,
     pub progress: CaseProgress,
-    /// How it ended, if it has.
+    /// The outcome, if it has ended.
     pub outcome: Option<Outcome>,
-    /// Why it ended like that; one sentence.
+    /// The reason for the outcome; one sentence.
     pub cause: Option<String>,
     /// Set if that outcome does not count.
     pub quarantine: Option<Quarantine>,

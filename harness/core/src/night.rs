@@ -13,13 +13,13 @@ use muster_text::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// What a site says of its nights.
+/// A site's rules for its nights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NightRules {
     pub zone: Zone,
-    /// When one night ends and the next begins.
+    /// The time when one night ends and the next begins.
     pub cutoff: TimeOfDay,
-    /// How many changes may be reported wrongly a night, over all metrics of the system.
+    /// The number of changes that may be reported wrongly a night, over all metrics of the system.
     pub false_alarms: f64,
     /// The share of what was planned that has to be measured.
     pub min_coverage: f64,
@@ -31,7 +31,7 @@ impl Default for NightRules {
     }
 }
 
-/// What a check says of the verdicts of its figures.
+/// A check's rules for the verdicts of its figures.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FigureRules {
@@ -60,7 +60,7 @@ pub use muster_text::time::Date as Night;
 pub struct NightSpan {
     pub date: Night,
     pub begins: Timestamp,
-    /// When the next one begins.
+    /// The time when the next one begins.
     pub ends: Timestamp,
     /// The name of the time zone.
     pub time_zone: String,
@@ -129,7 +129,7 @@ impl Decode for Share {
     }
 }
 
-/// How many false alarms a night: more than none, at most one.
+/// The number of false alarms a night: more than none, at most one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FalseAlarms(pub f64);
 

@@ -1,15 +1,15 @@
-//! What `muster doctor` asks and finds: of this machine, and of a scheduler through [`Scheduler::probes`].
+//! The questions of `muster doctor` and its findings: of this machine, and of a scheduler through [`Scheduler::probes`].
 //!
 //! [`Scheduler::probes`]: crate::job::scheduler::Scheduler::probes
 
 use muster_text::{time::format_duration, words};
 use std::{future::Future, pin::Pin, time::Duration};
 
-/// How long a question may take, and what `preflight` asks: then it is given up.
+/// The longest time of a question, `preflight` among them: then it is given up.
 pub const EACH: Duration = Duration::from_secs(10);
-/// How long a part of a question may take that the others do without: below [`EACH`], so that they are told.
+/// The longest time of a part that the other parts do without: below [`EACH`], so that their findings are reported.
 pub const PART: Duration = Duration::from_secs(8);
-/// How long all questions together may take.
+/// The longest time of all questions together.
 pub const WHOLE: Duration = Duration::from_mins(1);
 
 /// A difference of clocks that whole seconds and the way of an answer explain.
@@ -21,7 +21,7 @@ const CLOCK_ERROR: Duration = Duration::from_mins(5);
 const NAMED: usize = 3;
 
 words! {
-    /// How bad a finding is.
+    /// The weight of a finding.
     pub enum Level {
         Fine = "ok",
         /// Cases run, but something deserves a look.
@@ -34,12 +34,12 @@ words! {
 /// One finding: a line of `muster doctor`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
-    /// What was looked at, in one or two words: `rights`.
+    /// The thing that was looked at, in one or two words: `rights`.
     pub topic: &'static str,
     pub level: Level,
-    /// What is so, as one sentence without its full stop.
+    /// The finding, as one sentence without its full stop.
     pub what: String,
-    /// What to do. A finding that is no [`Level::Fine`] without one says it in its sentence.
+    /// A suggestion of what to do. A finding that is no [`Level::Fine`] without one says it in its sentence.
     pub hint: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Probed {
         Self { topic, level: Level::Error, what: what.into(), hint }
     }
 
-    /// The same, and no worse than this.
+    /// The finding, but no worse than this.
     #[must_use]
     pub fn at_most(self, level: Level) -> Self {
         Self { level: self.level.min(level), ..self }
@@ -65,7 +65,7 @@ impl Probed {
 
 /// A question. It changes nothing, and may be dropped at any point.
 pub struct Probe<'a> {
-    /// In one or two words, for who waits for the answer.
+    /// The name in one or two words, for who waits for the answer.
     pub name: &'static str,
     /// The file, folder or database that it is about, for who gets no answer.
     pub of: Option<String>,
@@ -88,8 +88,8 @@ pub fn seconds(length: Duration) -> String {
     if length < Duration::from_mins(1) { format!("{} s", length.as_secs()) } else { format_duration(length) }
 }
 
-/// How far a server's clock is `ahead` of this machine's, in seconds; `None`: it does not say. `refused`: what a server refuses that is
-/// far off.
+/// Compares a server's clock, which is `ahead` of this machine's by these seconds; `None`: it gives no time. `refused`: the things
+/// that a server refuses which is far off.
 pub fn clock(ahead: Option<i64>, server: &str, refused: &str) -> Probed {
     let Some(ahead) = ahead else {
         return Probed::warning("clock", format!("{server} does not say its time: not compared"), None);

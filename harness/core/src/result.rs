@@ -1,6 +1,6 @@
-//! How cases and sessions ended: what is stored and rendered.
+//! The results of cases and sessions: what is stored and rendered.
 //!
-//! Longer than other files: what follows from an outcome is beside it.
+//! Longer than other files: the table of outcomes is beside them.
 
 use crate::{
     case::{CaseName, Identifier, SessionId},
@@ -38,7 +38,7 @@ words! {
     }
 }
 
-/// How a case ended. What follows from each is in [`Outcome::row`].
+/// The end of a case. [`Outcome::row`] has what follows from each.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -70,7 +70,7 @@ words! {
         Workload = "workload",
     }
 
-    /// Why a case cannot be judged.
+    /// The reason why a case cannot be judged.
     pub enum Invalid {
         /// Its log lost lines.
         Logs = "logs",
@@ -80,7 +80,7 @@ words! {
         Validity = "validity",
     }
 
-    /// What caused an error before judging.
+    /// The cause of an error before judging.
     pub enum Fault {
         /// The request is invalid: a retry cannot help.
         Config = "config",
@@ -89,7 +89,7 @@ words! {
     }
 }
 
-/// How good an outcome is, for colours and counts.
+/// The grade of an outcome, for colours and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     Good,
@@ -98,10 +98,10 @@ pub enum Grade {
     Bad,
 }
 
-/// How a case ended, as far as those that depend on it are concerned.
+/// The end of a case, as far as those that depend on it are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
-    /// What it was to leave is there.
+    /// The case passed: its outputs are there.
     Passed,
     /// It did not pass, or its outcome is unknown.
     Failed,
@@ -111,7 +111,7 @@ pub enum Completion {
     Aborted,
 }
 
-/// What follows from an outcome.
+/// The properties of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutcomeRow {
     /// The word before the brace: `fail`.
@@ -120,7 +120,7 @@ pub struct OutcomeRow {
     pub bracket: &'static str,
     pub grade: Grade,
     pub completion: Completion,
-    /// What a session exits with if nothing is worse: 1 if it was judged, 3 if it was not.
+    /// The exit code of a session if nothing is worse: 1 if it was judged, 3 if it was not.
     pub exit_code: u8,
     /// Another run may change it: `--max-retries` runs it again.
     pub is_retried: bool,
@@ -163,7 +163,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the figures of such an attempt are those of the system: it ran to its end and was judged.
+    /// Returns whether the figures of such an attempt are those of the system: it ran to its end and was judged.
     pub fn is_measured(&self) -> bool {
         match self {
             Self::Pass | Self::Xfail | Self::Xpass | Self::Fail(Failure::Performance) => true,
@@ -178,7 +178,7 @@ impl Outcome {
         }
     }
 
-    /// Whether the outcome counts as a success.
+    /// Returns whether the outcome counts as a success.
     pub fn is_fine(&self) -> bool {
         self.row().exit_code == 0
     }
@@ -209,10 +209,10 @@ pub struct CaseResult {
     /// One line each; they do not affect the outcome.
     pub warnings: Vec<String>,
     pub nodes: Vec<String>,
-    /// What is known of those of its nodes that were there for it alone.
+    /// The facts about those of its nodes that were there for it alone.
     #[serde(default)]
     pub described: Vec<NodeSeen>,
-    /// How each section ended.
+    /// The ends of its sections.
     pub exits: Vec<SectionExit>,
     pub measurements: Vec<Measurement>,
     pub times: Times,
@@ -235,13 +235,13 @@ pub struct CaseResult {
     pub quarantine: Option<Quarantine>,
     /// The session in which it ran; `None`: in the one whose result it is (`--restore-session`).
     pub restored_from: Option<SessionId>,
-    /// What it has left for the cases that depend on it, if any do.
+    /// The outputs for the cases that depend on it, if any do.
     #[serde(rename = "provides", default)]
     pub outputs: Option<Box<CaseOutputs>>,
     /// The case whose failure caused the skip of this one: the first of the chain.
     #[serde(default)]
     pub blocked_by: Option<String>,
-    /// Why it ran.
+    /// The purpose of the attempt.
     #[serde(default)]
     pub purpose: Purpose,
     /// The instances that it has used, where they are paid by time. What is kept of a failure counts until the case has ended.
@@ -252,9 +252,9 @@ pub struct CaseResult {
 /// The end of a log that is kept with a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEnd {
-    /// Of the whole log.
+    /// The length of the whole log.
     pub bytes: u64,
-    /// At most [`LogEnd::BYTES`].
+    /// The last bytes, at most [`LogEnd::BYTES`].
     pub tail: String,
 }
 
@@ -277,7 +277,7 @@ impl CaseResult {
     }
 }
 
-/// Why the outcome of a case does not count, and how long it does not.
+/// The reason why the outcome of a case does not count, and the last day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
     /// One sentence for people: a ticket.
@@ -287,7 +287,7 @@ pub struct Quarantine {
 }
 
 words! {
-    /// Which attempts of a case count.
+    /// The attempts of a case that count.
     #[derive(Default)]
     pub enum Counting {
         /// The last one: those before it were retried.
@@ -297,7 +297,7 @@ words! {
         Every = "every",
     }
 
-    /// Why an attempt ran. Only a run is part of the history of a figure.
+    /// The purpose of an attempt. Only a run is part of the history of a figure.
     #[derive(Default)]
     pub enum Purpose {
         #[default]
@@ -306,14 +306,14 @@ words! {
         Tune = "tune",
     }
 
-    /// What to do with a case whose job the site ended.
+    /// The treatment of a case whose job the site ended.
     pub enum OnDisruption {
         Fail = "fail",
         /// Retry, also without `--max-retries`.
         Retry = "retry",
     }
 
-    /// Whether a session has ended, and if not, whether its owner lives.
+    /// The state of a session: its end, or whether its owner lives.
     pub enum SessionState {
         /// Its end is stored. A signal may have interrupted it before.
         Ended = "ended",
@@ -345,10 +345,10 @@ pub struct About {
     /// A digest of what its check says, without comments; empty: an older muster did not write that down.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub check_hash: String,
-    /// The same of its manifest; empty: it has none.
+    /// The digest of its manifest; empty: it has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub manifest_hash: String,
-    /// What it says of the verdicts of its figures.
+    /// The rules for the verdicts of its figures.
     #[serde(default, skip_serializing_if = "FigureRules::is_silent")]
     pub night: FigureRules,
 }
@@ -383,7 +383,7 @@ impl Times {
 pub struct Session {
     pub id: SessionId,
     pub started: Timestamp,
-    /// When it ended; `None` while it runs, and for ever if it was killed.
+    /// The time when it ended; `None` while it runs, and for ever if it was killed.
     pub ended: Option<Timestamp>,
     /// The command line, as typed.
     pub command: Vec<String>,
@@ -393,28 +393,28 @@ pub struct Session {
     pub workdir: PathBuf,
     pub version: String,
     pub num_cases: u32,
-    /// Whether a signal ended it early.
+    /// A signal ended it early.
     pub interrupted: bool,
-    /// Which attempts of its cases count.
+    /// The attempts of its cases that count.
     pub counting: Counting,
     /// `--fail-on-skip`: a case that is skipped fails it.
     #[serde(default)]
     pub fail_on_skip: bool,
     /// `--session-extras`, in order.
     pub extras: Vec<(String, String)>,
-    /// Which cases were selected, see [`crate::case::selection`]; empty: an older muster did not write that down.
+    /// The cases that were selected, see [`crate::case::selection`]; empty: an older muster did not write that down.
     #[serde(default)]
     pub selection: String,
     /// The date of the night in which it started; `None`: an older muster did not write that down.
     #[serde(default)]
     pub night: Option<Date>,
-    /// What may explain a change, by name: `site_hash`, `cluster.PARTITION`.
+    /// The facts that may explain a change, by name: `site_hash`, `cluster.PARTITION`.
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
 }
 
 impl Session {
-    /// Whether it ran in ReFrame and was imported.
+    /// Returns whether it ran in ReFrame and was imported.
     pub fn is_of_reframe(&self) -> bool {
         self.version.starts_with("ReFrame ")
     }

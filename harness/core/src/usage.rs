@@ -1,4 +1,4 @@
-//! What jobs use of instances that are paid by time, and what that costs at the prices of a site.
+//! The use of instances that are paid by time, and its cost at the prices of a site.
 //!
 //! A scheduler whose machines are paid by time has [`PRICES`] and [`CURRENCY`] among its options, and says what was used. All others use
 //! nothing.
@@ -17,7 +17,7 @@ pub const CURRENCY: &str = "currency";
 
 const DEFAULT_CURRENCY: &str = "USD";
 
-/// What an hour of an instance costs, by its type.
+/// The price of an hour of an instance, by its type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
     pub per_hour: BTreeMap<String, f64>,
@@ -31,7 +31,7 @@ impl Default for Prices {
 }
 
 impl Prices {
-    /// Those in the `sched_options` of a partition.
+    /// The prices in the `sched_options` of a partition.
     pub fn of(options: &Value) -> Self {
         let prices = options.get(PRICES).and_then(Value::as_object).into_iter().flatten();
         let currency = options.get(CURRENCY).and_then(Value::as_str).unwrap_or(DEFAULT_CURRENCY);
@@ -53,7 +53,7 @@ impl Prices {
     }
 }
 
-/// How long instances of one type were used, in all.
+/// The time for which instances of one type were used, in all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InstanceTime {
     #[serde(rename = "type")]
@@ -64,12 +64,12 @@ pub struct InstanceTime {
     pub per_hour: Option<f64>,
 }
 
-/// What a job has used, or may use at most.
+/// The use of a job, or the most that it may use.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// One for each type and price.
     pub instances: Vec<InstanceTime>,
-    /// What the prices are in. Empty, where nothing was used.
+    /// The currency of the prices. Empty, where nothing was used.
     pub currency: String,
 }
 
@@ -101,7 +101,7 @@ impl Usage {
         }
     }
 
-    /// The same, so many times.
+    /// The use of so many such jobs.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         for time in &mut self.instances {
@@ -129,11 +129,11 @@ impl fmt::Display for Usage {
     }
 }
 
-/// What several jobs have used.
+/// The use of several jobs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Total {
     pub seconds: u64,
-    /// By currency.
+    /// The cost by currency.
     pub cost: BTreeMap<String, f64>,
     /// The types without a price.
     pub unpriced: BTreeSet<String>,

@@ -7,7 +7,7 @@ pub fn name(uid: u32) -> Option<String> {
     User::from_uid(Uid::from_raw(uid)).ok().flatten().map(|user| user.name)
 }
 
-/// Who runs this process: as the environment says it, else its account, else its user id.
+/// Returns the user of this process: as the environment says it, else the name of the account, else the user id.
 pub fn this_user() -> String {
     let of_environment =
         || ["USER", "LOGNAME"].into_iter().filter_map(|name| std::env::var(name).ok()).find(|name| !name.is_empty());

@@ -1,4 +1,4 @@
-//! What time it is: this machine is asked here.
+//! The time of this machine.
 
 use muster_text::time::Timestamp;
 use std::time::{SystemTime, UNIX_EPOCH};

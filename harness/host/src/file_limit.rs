@@ -1,4 +1,4 @@
-//! How many files this process may have open: raised for the connections of a session, and given back to what it starts.
+//! The limit of open files: raised for the connections of a session, and reset for the processes that it starts.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What Muster does on the machine it runs on: accounts, clock, processes, processors, files. Knows nothing of checks and jobs.
+//! Functions of the machine that Muster runs on: accounts, clock, processes, processors, files. Knows nothing of checks and jobs.
 
 pub mod account;
 pub mod clock;

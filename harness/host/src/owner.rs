@@ -1,4 +1,4 @@
-//! Which process owns a session, and whether it runs, where that can be seen from this one.
+//! The process that owns a session, and whether it runs, where this process can see that.
 
 use crate::process::{Machine, Process};
 use serde::{Deserialize, Serialize};
@@ -9,11 +9,11 @@ pub struct Owner {
     /// The machine, for people: two may have the same name, and one may change its.
     pub host: String,
     pub pid: u32,
-    /// When that process started, in the operating system's own unit (on Linux: clock ticks since boot).
+    /// The start of that process, in the operating system's own unit (on Linux: clock ticks since boot).
     pub start_time: u64,
-    /// Which boot of the machine.
+    /// The boot of the machine.
     pub boot_id: String,
-    /// Which PID namespace of that boot: another container's process ids are others. Empty: an older muster did not say.
+    /// The PID namespace of that boot: another container's process ids are others. Empty: an older muster did not store it.
     pub pid_namespace: String,
 }
 
@@ -29,8 +29,8 @@ pub fn this_owner() -> Owner {
     }
 }
 
-/// Whether the owner of a session runs; `None` if that cannot be seen from here. A process id is proof within one PID namespace
-/// of one boot only; a host's name is none, for two containers may have the same.
+/// Returns whether the owner of a session runs; `None` if this process cannot see it. A process id is proof within one PID
+/// namespace of one boot only; a host's name is none, for two containers may have the same.
 pub fn is_alive(owner: &Owner) -> Option<bool> {
     let here = Machine::here();
     let is_here = owner.boot_id == here.boot_id && owner.pid_namespace == here.pid_namespace;

@@ -1,4 +1,4 @@
-//! On which processor a thread runs.
+//! The processor on which a thread runs.
 
 /// Keeps this thread, and the threads and processes that it starts from now on, on the processor on which it is. It is meant for threads
 /// that take turns: what one hands to the other stays in the caches of that processor, and none has to be woken on another. A process

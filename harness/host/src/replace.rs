@@ -66,7 +66,7 @@ pub fn replace(path: &Path, suffix: &str, content: impl AsRef<[u8]>) -> io::Resu
     }
 }
 
-/// The same for a file that others may read, too: a new one has the mode that this process gives its files.
+/// Replaces a file that others may read, too: a new file has the mode that this process gives its files.
 pub fn replace_shared(path: &Path, suffix: &str, content: impl AsRef<[u8]>) -> io::Result<()> {
     match target(path)? {
         Target::File { path, mode: None } => {

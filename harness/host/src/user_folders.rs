@@ -1,8 +1,8 @@
-//! Where a user keeps files, by the XDG Base Directory Specification.
+//! The folders of a user's files, by the XDG Base Directory Specification.
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-/// What is kept there.
+/// The kinds of files that have a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
     Settings,

@@ -33,36 +33,28 @@ pub enum Kernel {
     Loopback(exchange::Options),
 }
 
-/// Why a kernel has no figure.
+/// The reason why a kernel has no figure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The arrays do not hold what they must.
     #[error("element {index} is {found} and must be {expected}: this machine computes or stores wrongly")]
     Wrong {
-        /// Where.
+        /// The index of the wrong element.
         index: usize,
-        /// What is there.
         found: f64,
-        /// What must be there.
         expected: f64,
     },
     /// Fewer or other bytes came out than went in.
     #[error("the other end received {found} bytes and must receive {expected}")]
-    Lost {
-        /// What arrived.
-        found: u64,
-        /// What was sent.
-        expected: u64,
-    },
+    Lost { found: u64, expected: u64 },
     /// A thread of the kernel panicked.
     #[error("a thread of the kernel ended early")]
     Thread,
     /// A pipe, a socket or the standard output failed.
     #[error("cannot {action}")]
     Io {
-        /// What was tried.
+        /// The operation that failed, a verb phrase.
         action: &'static str,
-        /// Why not.
         #[source]
         source: io::Error,
     },

@@ -76,7 +76,7 @@ mod tests {
 
     /// There is no seed to set: two sessions that are alike in everything do not draw alike.
     #[test]
-    fn a4_ten_thousand_identifiers_are_distinct_and_no_session_draws_what_another_did() {
+    fn ten_thousand_identifiers_are_distinct_and_no_session_draws_what_another_did() {
         let session = || {
             let identifiers = Identifiers::default();
             (0..10_000).map(|_| identifiers.draw()).collect::<Vec<_>>()

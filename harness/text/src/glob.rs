@@ -5,7 +5,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Why a text is not a glob of paths within a folder.
+/// The reason why a text is not a glob of paths within a folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
     /// The path leads out of the folder, or is empty.
@@ -16,7 +16,7 @@ pub enum GlobError {
 }
 
 impl GlobError {
-    /// What to write instead.
+    /// Returns what to write instead.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Outside(_) => "write it relative to the folder, without `..`",
@@ -51,13 +51,13 @@ impl Globs {
         Ok(Self(set.build().map_err(too_many)?))
     }
 
-    /// Whether one of them fits a path, or a folder above it.
+    /// Returns whether one of the globs fits a path, or a folder above it.
     pub fn cover(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 }
 
-/// Whether a glob fits no other path than the one it looks like.
+/// Returns whether a glob fits no other path than the one it looks like.
 pub fn is_literal(glob: &str) -> bool {
     !glob.contains(['*', '?', '[', '{', '\\'])
 }

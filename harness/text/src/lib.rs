@@ -29,5 +29,5 @@ pub mod time;
 pub mod unit;
 pub mod yaml;
 
-/// What parameters, variables, facts and rendered settings are made of: JSON's data model with exact integers.
+/// The value type of parameters, variables, facts and rendered settings: JSON's data model with exact integers.
 pub use serde_json::Value;

@@ -23,7 +23,7 @@ enum Base {
     Zoned(jiff::Timestamp),
 }
 
-/// From one point in time up to another, which does not belong to it.
+/// A period from one point in time up to another, which does not belong to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
     pub from: Moment,

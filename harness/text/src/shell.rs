@@ -8,7 +8,7 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// The same for a command that is shown in one line: control characters are escaped, `$'a\nb'`, as bash, zsh and POSIX 2024 read it.
+/// A word of a command shown in one line: control characters are escaped (`$'a\nb'`), as bash, zsh and POSIX 2024 read it.
 pub fn quote_in_line(word: &str) -> String {
     if !word.contains(char::is_control) {
         return quote(word);

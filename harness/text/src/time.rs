@@ -56,7 +56,7 @@ impl Date {
         Self(i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX }))
     }
 
-    /// Returns how many days it lies after 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     pub fn days(self) -> i64 {
         self.0.into()
     }
@@ -126,7 +126,7 @@ impl Zone {
         Date::of_civil(self.0.to_datetime(jiff::Timestamp::from_microsecond(at.0).unwrap_or(edge)).date())
     }
 
-    /// When a clock there shows this time. Of a time that it shows twice the first, of one that it leaves out the moment after.
+    /// Returns when a clock there shows this time: the first time if it does so twice, the moment after if it leaves the time out.
     pub fn at(&self, date: Date, time: TimeOfDay) -> Timestamp {
         let there = self.0.to_ambiguous_zoned(date.civil().to_datetime(time.0)).compatible();
         let edge = if date.days() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
@@ -134,7 +134,7 @@ impl Zone {
     }
 }
 
-/// What a clock shows: `18:30`.
+/// A time as a clock shows it: `18:30`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeOfDay(civil::Time);
 

@@ -51,7 +51,7 @@ pub fn rows(path: &Path, query: &str) -> Result<Vec<String>, sqlx::Error> {
     })
 }
 
-/// Whether another process is within a transaction that writes.
+/// Returns whether another process is within a transaction that writes.
 ///
 /// # Errors
 /// No database, or none that can be read.

@@ -113,7 +113,7 @@ impl Server {
         url(&self.folder.to_string_lossy(), schema)
     }
 
-    /// From its next start on it also listens on this port, with TLS.
+    /// Makes it listen on this port, too, with TLS, from its next start on.
     pub fn listen_with_tls(&mut self, port: u16) {
         self.settings.extend(["ssl=on".to_owned(), "listen_addresses=127.0.0.1".to_owned(), format!("port={port}")]);
         self.port = port;
@@ -260,7 +260,7 @@ impl Drop for Server {
     }
 }
 
-/// The same of the server with this folder.
+/// Returns the address of a schema on the server with this folder.
 #[must_use]
 pub fn url(folder: &str, schema: &str) -> String {
     format!("postgres://{USER}@/muster?host={folder}&options=-csearch_path%3D{schema}")

@@ -1,4 +1,4 @@
-//! What goes wrong on demand.
+//! Faults on demand.
 
 use crate::request::status::No;
 use std::time::Duration;
@@ -76,7 +76,7 @@ impl Fault {
         Self::on(method, part, Effect::Late(by))
     }
 
-    /// So often.
+    /// Limits the fault to this number of requests.
     #[must_use]
     pub fn times(self, times: usize) -> Self {
         Self { times, ..self }

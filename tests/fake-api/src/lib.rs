@@ -50,11 +50,11 @@ pub struct FakeApi {
 pub struct Request {
     /// `GET`
     pub method: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
-    /// As it was sent.
+    /// The query as it was sent.
     pub query: String,
-    /// Who asked.
+    /// The name of the program that asked.
     pub agent: String,
 }
 
@@ -74,7 +74,7 @@ impl FakeApi {
         Self::named("fake").await
     }
 
-    /// As `start`, with a context of this name.
+    /// Starts a server whose context has this name.
     ///
     /// # Errors
     /// As `start`.
@@ -95,7 +95,7 @@ impl FakeApi {
         Ok(api)
     }
 
-    /// Where it answers.
+    /// Returns the address at which it answers.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -118,7 +118,7 @@ impl FakeApi {
         fs::write(self.kubeconfig(), self.kubeconfig_parts(token).to_string())
     }
 
-    /// From now on only this token is good. The kubeconfig has it.
+    /// Makes this the only valid token from now on. The kubeconfig has it.
     ///
     /// # Errors
     /// The kubeconfig cannot be written.
@@ -138,7 +138,7 @@ impl FakeApi {
         self.world.state().requests.clear();
     }
 
-    /// What pods do whose name contains `part`, unless their annotation `fake-api/script` says it: see `script`.
+    /// Scripts the pods whose name contains `part`, unless their annotation `fake-api/script` has a script: see `script`.
     ///
     /// # Errors
     /// The step that makes no sense.
@@ -174,7 +174,7 @@ impl FakeApi {
         self.world.state().store.compact();
     }
 
-    /// From now on its clock is so many seconds ahead of the right time.
+    /// Sets its clock so many seconds ahead of the right time, from now on.
     pub fn clock_ahead(&self, seconds: i64) {
         self.world.state().clock_ahead = seconds;
     }

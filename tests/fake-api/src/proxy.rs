@@ -43,17 +43,17 @@ impl Proxy {
         Ok(Self { port, seen })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What was asked for, tunnel by tunnel: `host:port`.
+    /// Returns the target of each tunnel that was opened: `host:port`.
     pub fn tunnels(&self) -> Vec<String> {
         self.seen.tunnels.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Those tunnels that are open now stay open and carry nothing any more.
+    /// Silences the tunnels that are open now: they stay open and carry nothing any more.
     pub fn silence(&self) {
         self.seen.silenced.store(self.tunnels().len(), Ordering::SeqCst);
     }

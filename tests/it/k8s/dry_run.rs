@@ -248,7 +248,7 @@ fn the_least_role_is_made_from_the_selected_checks() {
 }
 
 #[test]
-fn a5_namespace_and_context_of_the_command_line_reach_the_plan_and_config_show_says_who_won() {
+fn namespace_and_context_of_the_command_line_reach_the_plan_and_config_show_says_who_won() {
     let sandbox = sandbox(IMAGE);
     let third = |more: &[&str]| {
         let args = [&["-c", "check.yaml", "-C", "site.yaml", "--system", "site", "--dry-run"], more].concat();
@@ -293,7 +293,7 @@ fn nothing_secret_of_a_kubeconfig_is_printed() {
 }
 
 #[test]
-fn a3_the_shipped_checks_plan_and_their_manifests_stay_as_they_are() {
+fn the_shipped_checks_plan_and_their_manifests_stay_as_they_are() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let manifests = ["checks/nbody/pod.yaml", "checks/nbody/job.yaml", "checks/ipu/ipujob.yaml"].map(|path| root.join(path));
     let texts = || manifests.each_ref().map(|path| std::fs::read_to_string(path).expect("a manifest"));

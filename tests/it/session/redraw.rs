@@ -1,4 +1,4 @@
-//! Acceptance A4 with the whole program, on the API server of `tests/fake-api`: an identifier that a live object of another session
+//! The whole program on the API server of `tests/fake-api`: an identifier that a live object of another session
 //! has is left to it, and the case goes on under another one, also when the harness is killed on the way.
 
 use crate::{
@@ -89,7 +89,7 @@ impl Ground {
 }
 
 #[test]
-fn a4_an_identifier_that_is_taken_is_left_to_its_owner_and_the_case_goes_on_under_another() {
+fn an_identifier_that_is_taken_is_left_to_its_owner_and_the_case_goes_on_under_another() {
     let ground = Ground::new();
     let ended = ground.muster(&["-c", "check.yaml", "-r", "-v"]);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
@@ -110,7 +110,7 @@ fn a4_an_identifier_that_is_taken_is_left_to_its_owner_and_the_case_goes_on_unde
 }
 
 #[test]
-fn a4_after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
+fn after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
     for step in REDRAW_STEPS.into_iter().chain(["launch-started", "launch-started:2", "launched"]) {
         let ground = Ground::new();
         ground.killed_at(step);
@@ -124,7 +124,7 @@ fn a4_after_a_kill_between_two_identifiers_attach_finishes_the_case_once() {
 }
 
 #[test]
-fn a4_after_a_kill_between_two_identifiers_sweep_leaves_what_is_the_others() {
+fn after_a_kill_between_two_identifiers_sweep_leaves_what_is_the_others() {
     for step in REDRAW_STEPS.into_iter().chain(["launch-started", "launch-started:2", "launched"]) {
         let ground = Ground::new();
         ground.killed_at(step);
@@ -140,7 +140,7 @@ fn a4_after_a_kill_between_two_identifiers_sweep_leaves_what_is_the_others() {
 }
 
 #[test]
-fn a4_a_case_that_cannot_be_planned_again_says_so() {
+fn a_case_that_cannot_be_planned_again_says_so() {
     let ground = Ground::new();
     ground.killed_at("taken");
     ground

@@ -10,9 +10,9 @@ use crate::modules::Modules;
 pub struct Import {
     /// Relative to the directory of the crate's root file.
     pub from: PathBuf,
-    /// Where the path stands in that file.
+    /// The line of the path in that file.
     pub line: usize,
-    /// As it is written.
+    /// The path as it is written.
     pub path: String,
     /// The file of the module to which the path leads.
     pub to: PathBuf,
@@ -70,7 +70,7 @@ fn siblings(from: &Path, to: &Path) -> Option<(PathBuf, String, String)> {
     Some((directory, from, to))
 }
 
-/// Whether a file of this name speaks for the directory that it lies in.
+/// Returns whether a file of this name speaks for the directory that it lies in.
 pub fn is_root_of_directory(name: &str) -> bool {
     matches!(name, "mod.rs" | "lib.rs" | "main.rs")
 }

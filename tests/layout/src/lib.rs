@@ -7,6 +7,7 @@
 //! `crate`, `self`, `super`, child modules, earlier `use` items and globs of the module. What test code imports does not count:
 //! items under `#[cfg(test)]` and `#[test]`, and the modules `tests` and `testing`.
 
+pub mod comments;
 pub mod cycles;
 pub mod figures;
 pub mod imports;

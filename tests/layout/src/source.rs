@@ -46,7 +46,7 @@ impl Scope {
         }
         match &module.content {
             Some((_, items)) => self.inline.push((name, Scope::of(items))),
-            None => self.files.push((name, path_attribute(&module.attrs))),
+            None => self.files.push((name, value_of(&module.attrs, "path").map(|(_, path)| path))),
         }
     }
 
@@ -184,10 +184,11 @@ impl<'ast> Visit<'ast> for Scope {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 }
 
-fn path_attribute(attributes: &[Attribute]) -> Option<String> {
-    attributes.iter().find(|attribute| attribute.path().is_ident("path")).and_then(|attribute| match &attribute.meta {
-        Meta::NameValue(syn::MetaNameValue { value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(path), .. }), .. }) => {
-            Some(path.value())
+/// The value of the first attribute `#[name = "value"]`, a doc comment among them, and its line.
+pub(crate) fn value_of(attributes: &[Attribute], name: &str) -> Option<(usize, String)> {
+    attributes.iter().find(|attribute| attribute.path().is_ident(name)).and_then(|attribute| match &attribute.meta {
+        Meta::NameValue(syn::MetaNameValue { value: syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }), .. }) => {
+            Some((attribute.span().start().line, text.value()))
         }
         _ => None,
     })

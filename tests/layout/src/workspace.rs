@@ -10,9 +10,9 @@ use serde_json::Value;
 /// One crate of the workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// As in `Cargo.toml`, with hyphens.
+    /// The name in `Cargo.toml`, with hyphens.
     pub name: String,
-    /// Where its `Cargo.toml` lies.
+    /// The directory of its `Cargo.toml`.
     pub directory: PathBuf,
     /// The root files of the library and of the programs.
     pub roots: Vec<PathBuf>,

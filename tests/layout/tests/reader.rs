@@ -1,8 +1,9 @@
-//! What counts as an import, on small sources.
+//! Tests of the reader on small sources: imports, and comments without a subject.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use muster_layout::comments::without_subject;
 use muster_layout::cycles::{cycles, levels, upward};
 use muster_layout::figures::code_lines;
 use muster_layout::imports::{Import, by_directory, imports};
@@ -144,4 +145,59 @@ impl S {
 }
 "#;
     assert_eq!(code_lines(text).unwrap(), 10);
+}
+
+#[test]
+fn public_comments_without_a_subject_are_found_by_their_first_words() {
+    let lines = |text: &str| without_subject(text).unwrap().into_iter().map(|(line, _)| line).collect::<Vec<_>>();
+    for text in [
+        "//! Why a file is read.",
+        "/// Of its bytes.\npub struct S;",
+        "/// What it is.\npub mod a { }",
+        "/// The same, with more.\n#[must_use]\npub fn f() {}",
+        "/// Where.\npub use a::B;",
+    ] {
+        assert_eq!(lines(text), [1], "{text}");
+    }
+    let parts = "
+pub struct S {
+    /// How often.
+    pub a: u8,
+    /// How often.
+    b: u8,
+}
+pub enum E {
+    /// When it is late.
+    V {
+        /// Which file.
+        file: u8,
+    },
+}
+pub trait T {
+    /// Whether it is.
+    fn is(&self) -> bool;
+}
+impl S {
+    /// So many.
+    pub fn f() {}
+    /// So many.
+    pub(crate) fn g() {}
+}
+mod private {
+    /// Who asks.
+    pub const W: u8 = 0;
+}
+";
+    assert_eq!(lines(parts), [3, 9, 11, 16, 20, 26]);
+    for text in [
+        "//! Whatever the text, it is read.",
+        "/// The time limit of the job.\npub struct S;",
+        "/// Reads the file.\n///\n/// # Errors\n/// As for `g`.\npub fn f() {}",
+        "/// Formats it.\npub fn f() {}",
+        "/// Of its bytes.\nstruct S;",
+        "/// Of its bytes.\npub(crate) enum E { /** What it is. */ V }",
+        "#[cfg(test)] mod checks { //! What is checked.\n /** What it is. */ pub struct S; }",
+    ] {
+        assert_eq!(lines(text), [0; 0], "{text}");
+    }
 }

@@ -40,7 +40,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Its nodes, and which of them are fast.
 const NODES: [(&str, bool); 3] = [("desk-1", true), ("desk-2", true), ("desk-3", false)];
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &["notes"],
     descr: "notes in a folder, each a job that says its text",

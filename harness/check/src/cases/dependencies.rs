@@ -1,4 +1,4 @@
-//! From the selected cases to all that run: their fixtures, what they depend on, and which case needs which.
+//! Extends the selected cases to all that run: their fixtures, their dependencies, and which case needs which.
 //!
 //! ```text
 //! checks -fork-> cases, one for each variant of their fixtures -filters-> selected -resolve-> Planned, each after its needs
@@ -32,7 +32,7 @@ use std::{
     sync::Arc,
 };
 
-/// Which fixture a case uses, in which variants: one, or all that were joined.
+/// A fixture of a case, in one variant or in several that were joined.
 #[derive(Debug, Clone)]
 pub struct Use {
     name: Arc<str>,
@@ -46,7 +46,7 @@ pub struct Use {
 #[derive(Debug, Clone)]
 pub struct Planned {
     pub case: TestCase,
-    /// What must have passed before it.
+    /// The cases that must have passed before it.
     pub needs: Vec<Edge>,
 }
 
@@ -55,7 +55,7 @@ pub struct Planned {
 pub struct Edge {
     /// Its place among all that run, before that of the one that needs it.
     pub at: usize,
-    /// What it is called by the one that needs it.
+    /// The name that the other case has for it.
     pub binding: Binding,
     /// It is one of several under this name.
     pub is_one_of_many: bool,
@@ -337,13 +337,13 @@ fn scope_text(scope: FixtureScope, user: &TestCase) -> String {
 }
 
 impl Edge {
-    /// The same by the name of the case that it leads to.
+    /// The need, by the name of the needed case.
     pub fn need(&self, case: Arc<CaseName>) -> Need {
         Need { case, binding: self.binding.clone(), is_one_of_many: self.is_one_of_many }
     }
 }
 
-/// Which cases others need.
+/// Returns for each case whether others need it.
 pub fn needed(all: &[Planned]) -> Vec<bool> {
     let mut needed = vec![false; all.len()];
     for edge in all.iter().flat_map(|planned| &planned.needs) {
@@ -359,7 +359,7 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// What a case would be launched with. `None`: something it needs cannot be launched, which was reported.
+    /// Returns the facts for a launch of a case. `None`: something it needs cannot be launched, which was reported.
     pub fn facts(&self, all: &[Planned], at: usize, is_needed: bool) -> Option<LaunchFacts> {
         let mut facts = LaunchFacts::rehearsal();
         let planned = &all[at];

@@ -1,4 +1,4 @@
-//! From a check to its cases: one for each point of its parameters, partition and environment.
+//! Expands checks to cases: one for each point of its parameters, partition and environment.
 
 pub mod check;
 pub mod dependencies;

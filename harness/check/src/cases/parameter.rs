@@ -38,7 +38,7 @@ pub struct Parameter {
 pub struct Setting {
     pub name: Arc<str>,
     pub value: Value,
-    /// How it is displayed and hashed.
+    /// The value as it is displayed and hashed.
     pub text: Arc<str>,
 }
 
@@ -71,7 +71,7 @@ impl Variant {
         self.settings.iter().find(|setting| &*setting.name == name).map(Arc::as_ref)
     }
 
-    /// What expressions see: the parameters over what `parent` holds.
+    /// The scope of expressions: the parameters over what `parent` holds.
     pub fn scope(&self, parent: &Arc<Scope>) -> Scope {
         let mut scope = Scope::under(parent.clone());
         for setting in &self.settings {
@@ -257,7 +257,7 @@ fn setting(parameter: &Parameter, item: &Node) -> Result<Setting, Vec<Diagnostic
     Ok(Setting { name: parameter.name.clone(), value, text: text.into() })
 }
 
-/// How a value is displayed: a scalar as it is, a mapping by its `name`.
+/// Returns the display form of a value: a scalar as it is, a mapping by its `name`.
 pub fn display(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

@@ -1,4 +1,4 @@
-//! What expressions of a case see: its parameters, facts and variables, with the entries of `when` that hold for it.
+//! The scope of a case's expressions: its parameters, facts and variables, with the entries of `when` that hold for it.
 
 use crate::cases::{
     check::Layer,

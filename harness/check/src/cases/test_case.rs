@@ -31,7 +31,7 @@ pub struct TestCase {
     pub name: Arc<CaseName>,
     pub check: Arc<Check>,
     pub variant: Arc<Variant>,
-    /// Where it runs, in which setting.
+    /// The partition and environment in which it runs.
     pub place: Arc<Place>,
     early: Arc<Early>,
     hash: CaseHash,
@@ -51,14 +51,14 @@ pub struct TestCase {
     pub(crate) skip: Option<Arc<str>>,
 }
 
-/// What is known only when a case is launched.
+/// The facts that are known only when a case is launched.
 #[derive(Debug, Clone)]
 pub struct LaunchFacts {
     /// The attempt's mark.
     pub identifier: Identifier,
     pub session: SessionId,
     pub stage: PathBuf,
-    /// What the cases before it have left for it.
+    /// The outputs of the cases that it needs.
     pub inputs: CaseInputs,
 }
 
@@ -73,7 +73,7 @@ impl LaunchFacts {
         }
     }
 
-    /// Whether nothing is launched with them.
+    /// Returns whether these are stand-ins, with which nothing is launched.
     pub fn is_rehearsal(&self) -> bool {
         self.identifier == Identifier::from_letters([0; 8])
     }
@@ -82,13 +82,11 @@ impl LaunchFacts {
 /// A case with nothing left to fill in.
 #[derive(Debug, Clone)]
 pub struct Rendered {
-    /// What runs.
     pub workload: Workload,
-    /// How it is judged.
     pub rules: Rules,
-    /// What the check says of itself.
+    /// The check's description of itself.
     pub about: About,
-    /// Not to be run, and why (a `when` rule, a fact that is missing).
+    /// The reason why it is not run (a `when` rule, a fact that is missing).
     pub skip: Option<String>,
 }
 
@@ -166,13 +164,13 @@ impl TestCase {
         self.uses.as_deref().unwrap_or_default()
     }
 
-    /// The same case after those that must have passed before it, with stand-ins for what they will leave.
+    /// The case after those that must have passed before it, with stand-ins for what they will leave.
     #[must_use]
     pub fn after(self, needs: Vec<Need>, rehearsal: Option<LaunchFacts>) -> Self {
         Self { needs: (!needs.is_empty()).then(|| needs.into()), rehearsal: rehearsal.map(Arc::new), ..self }
     }
 
-    /// The same case, which needs what is in other files.
+    /// The case, with the other files that its needs are written in.
     #[must_use]
     pub fn with_other_files(self, files: Vec<Arc<str>>) -> Self {
         Self { other_files: (!files.is_empty()).then(|| files.into()), ..self }
@@ -183,7 +181,7 @@ impl TestCase {
         [&self.check.path].into_iter().chain(self.other_files.as_deref().unwrap_or_default()).map(|file| &**file)
     }
 
-    /// What it may be looked at with, without launching it: stand-ins for all that is known only then.
+    /// Returns stand-ins for all that only a launch shows, so that the case can be looked at without one.
     pub fn rehearsal(&self) -> LaunchFacts {
         self.rehearsal.as_deref().cloned().unwrap_or_else(LaunchFacts::rehearsal)
     }
@@ -193,7 +191,7 @@ impl TestCase {
         self.needs.as_deref().unwrap_or_default()
     }
 
-    /// Whether it runs for others only.
+    /// Returns whether it runs for others only.
     pub fn is_fixture(&self) -> bool {
         self.scope.is_some()
     }
@@ -215,7 +213,7 @@ impl TestCase {
         &self.early.tags
     }
 
-    /// What can be said of it without rendering.
+    /// Returns the description as far as it is known without rendering.
     pub fn about(&self) -> About {
         let settings = self.variant.settings.iter().chain(&self.check.set);
         About {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The keys of an entry that select; all others are settings.
 pub const SELECTORS: [&str; 4] = ["system", "environ", "with", "if"];
 
-/// What must hold for an entry of `when`, or for a row of a reference list.
+/// The condition of an entry of `when`, or of a row of a reference list.
 #[derive(Debug, Clone, Default)]
 pub struct Condition {
     /// `system`, in the grammar of `valid_systems`.
@@ -40,11 +40,10 @@ pub struct Condition {
 /// One entry of `when`.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// When it applies.
     pub condition: Condition,
     /// The reason, if it takes the case out.
     pub skip: Option<Node>,
-    /// What it merges over the check.
+    /// The settings that it merges over the check.
     pub overlay: Node,
 }
 
@@ -121,7 +120,7 @@ pub fn selector(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Selector {
 }
 
 impl Rule {
-    /// Whether it can be decided, its reason to skip included, before a partition is chosen.
+    /// Returns whether it, with its reason to skip, can be decided before a partition is chosen.
     pub fn is_early(&self, parameters: &[Parameter]) -> bool {
         let known = |name: &String| name == "system" || parameters.iter().any(|parameter| *parameter.name == **name);
         self.condition.is_early(&known) && self.skip.as_ref().is_none_or(|skip| template::names(skip).iter().all(known))
@@ -136,23 +135,23 @@ impl Condition {
             && self.expression.as_ref().is_none_or(|(expression, _)| expression.names().iter().all(is_known))
     }
 
-    /// Whether `with` holds.
+    /// Returns whether `with` holds.
     pub fn admits_variant(&self, variant: &Variant) -> bool {
         self.with.iter().all(|wanted| wanted.admits(variant))
     }
 
-    /// Whether `if` holds; `None` after a mistake in it.
+    /// Returns whether `if` holds; `None` after a mistake in it.
     pub fn admits_scope(&self, scope: &Scope, diagnostics: &mut Vec<Diagnostic>) -> Option<bool> {
         let Some((expression, node)) = &self.expression else { return Some(true) };
         expression.eval_bool(scope).map_err(|error| diagnostics.push(template::mistake(&error, node))).ok()
     }
 
-    /// Whether the system, as such, is admitted. Only for early conditions.
+    /// Returns whether the system, as such, is admitted. Works only for early conditions.
     pub fn admits_system(&self, system: &str) -> bool {
         self.system.as_ref().is_none_or(|selector| selector.admits_system(system))
     }
 
-    /// Whether partition and environment are admitted.
+    /// Returns whether partition and environment are admitted.
     pub fn admits_place(&self, system: &System, partition: &Partition, environ: &Environment) -> bool {
         self.system.as_ref().is_none_or(|selector| selector.admits(system, partition))
             && self.environ.as_ref().is_none_or(|selector| selector.admits_environment(environ))

@@ -1,4 +1,4 @@
-//! What is written in check files, before there are cases.
+//! The content of check files, before there are cases.
 
 pub mod check_file;
 pub mod extends;

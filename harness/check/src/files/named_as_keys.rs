@@ -15,7 +15,7 @@ pub const FIXED: [&str; 9] =
 /// The key that expressions read under its name: beside a parameter it has no other value.
 const TASKS: &str = "num_tasks";
 
-/// Whether a parameter of this name sets a key.
+/// Returns whether a parameter of this name sets a key.
 pub fn is_key(name: &str, more: &MoreKeys) -> bool {
     !FIXED.contains(&name) && keys(more).any(|key| key == name)
 }
@@ -25,7 +25,7 @@ pub fn keys(more: &MoreKeys) -> impl Iterator<Item = &'static str> {
     CheckFile::TABLE.keys.iter().map(|key| key.name).chain(more.iter().map(|key| key.name))
 }
 
-/// What a key is set to: the value of the parameter of its name.
+/// Returns the value of such a key: that of the parameter of its name.
 pub fn value(name: &str, span: Span) -> Node {
     Node::scalar(span, format!("${{{{ {name} }}}}"), Style::Plain)
 }

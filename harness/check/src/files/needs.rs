@@ -1,4 +1,4 @@
-//! Which checks a check needs: `fixtures` and `depends_on` as written, checked as far as that is possible without cases.
+//! The checks that a check needs: `fixtures` and `depends_on` as written, checked as far as that is possible without cases.
 //!
 //! `cases::dependencies` applies them to cases.
 
@@ -16,11 +16,11 @@ use std::{
 /// A fixture of a check.
 #[derive(Debug, Clone)]
 pub struct Fixture {
-    /// What the check calls it.
+    /// The check's name for it.
     pub name: Arc<str>,
     pub check: Spanned<String>,
     pub scope: FixtureScope,
-    /// What to do with several variants of it.
+    /// The treatment of its variants, if it has several.
     pub action: FixtureAction,
     /// Values of its parameters and variables.
     pub with: Vec<(Spanned<String>, Node)>,
@@ -59,7 +59,7 @@ impl Needs {
         Self { fixtures, depends_on, stagedirs: Vec::new() }
     }
 
-    /// Whether there are any.
+    /// Returns whether there are any.
     pub fn any(&self) -> bool {
         !self.fixtures.is_empty() || !self.depends_on.is_empty()
     }

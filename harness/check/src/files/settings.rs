@@ -1,4 +1,4 @@
-//! From decoded settings to judging rules: what the keys mean together, and the mistakes that only then show.
+//! Turns decoded settings into judging rules: the meaning of keys together, and the mistakes that only then show.
 
 use crate::files::{
     check_file::{CheckFile, PerfEntry, SanityItem},
@@ -48,7 +48,7 @@ pub fn rules(file: &CheckFile, references: Vec<ReferenceRow>, scope: &Scope, dia
     Some(rules)
 }
 
-/// What a check says of the verdicts of its figures. `elsewhere`: names of figures that other cases of it have.
+/// The check's rules for verdicts of its figures. `elsewhere`: names of figures that other cases of it have.
 pub fn night(file: &CheckFile, elsewhere: &BTreeSet<String>, diagnostics: &mut Vec<Diagnostic>) -> FigureRules {
     let Some(night) = &file.night else { return FigureRules::default() };
     let known: BTreeSet<String> = references::variables(&[file]).union(elsewhere).cloned().collect();

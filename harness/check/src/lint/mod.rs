@@ -1,4 +1,4 @@
-//! What is probably not meant: checks that load, run, and prove less than their author thinks.
+//! Lints find checks that load, run, and prove less than their author thinks.
 //!
 //! Mistakes are reported when a file is read, with exit code 2. A finding may be intended, so that each has a
 //! name to silence it by ([`Silence`]). A lint that is wrong more often than right has no place in the table.
@@ -32,7 +32,7 @@ use std::{
 pub struct Lint {
     /// Its name, to silence it by.
     pub name: &'static str,
-    /// What it finds, and why that is worth a look.
+    /// A sentence on what it finds, and why that is worth a look.
     pub summary: &'static str,
     /// Looks at one check.
     look: fn(&Subject<'_>, &mut Report),
@@ -43,7 +43,7 @@ pub struct Lint {
 pub struct Loaded<'a> {
     /// The check as a tree, merged over its bases.
     pub document: &'a Document,
-    /// The same, valid.
+    /// The check, valid.
     pub check: Arc<Check>,
     /// Its cases, before any filter.
     pub cases: Vec<TestCase>,

@@ -17,7 +17,7 @@ use muster_text::{
 };
 use std::{collections::HashMap, ops::Range};
 
-/// What the comments of all files silence.
+/// The findings that the comments of all files silence.
 #[derive(Debug, Default)]
 pub struct Silence {
     allowed: HashMap<FileId, Vec<(String, Range<u32>)>>,
@@ -59,7 +59,7 @@ impl Silence {
         }
     }
 
-    /// Whether a finding is silenced.
+    /// Returns whether a finding is silenced.
     pub fn covers(&self, finding: &Finding) -> bool {
         let Some(span) = finding.diagnostic.span else { return false };
         let allowed = self.allowed.get(&span.file).map(Vec::as_slice).unwrap_or_default();

@@ -14,13 +14,13 @@ const WORKDIR: &str = "/rfm_workdir";
 /// A container to run.
 #[derive(Debug, Clone)]
 pub struct Container<'a> {
-    /// Who runs it.
+    /// The program that runs it.
     pub platform: Platform,
     pub image: &'a str,
     pub entry: &'a ContainerEntry,
-    /// Where the stage folder is mounted; `None`: it is not.
+    /// The path where the stage folder is mounted; `None`: it is not.
     pub mount_stagedir: Option<&'a str>,
-    /// Where the command runs; `None`: the folder that the image sets.
+    /// The folder in which the command runs; `None`: the one that the image sets.
     pub workdir: Option<&'a str>,
 }
 

@@ -1,4 +1,4 @@
-//! What starts the tasks of a job: `launcher_modifier`, the launcher of the partition or the check, `launcher_options`.
+//! The command that starts the tasks of a job: `launcher_modifier`, the launcher of partition or check, `launcher_options`.
 //!
 //! It stands before `executable`. Commands that the check writes itself have it as `${{ launcher }}`.
 

@@ -1,4 +1,4 @@
-//! From a case to what it runs and how it is judged, with nothing left to fill in.
+//! Renders a case: what it runs and how it is judged, with nothing left to fill in.
 //!
 //! ```text
 //! when: which entries hold -> Layer -> variables -> tree without placeholders -> CheckFile -> Workload, Rules, About

@@ -1,4 +1,4 @@
-//! What a case runs: the first of its scheduler's forms that the check has.
+//! Renders the program of a case: the first of its scheduler's forms that the check has.
 
 use crate::{
     cases::test_case::TestCase,
@@ -139,7 +139,7 @@ fn documents(case: &TestCase, config: &Node, scope: &Scope, diagnostics: &mut Ve
     documents.iter().map(render).collect()
 }
 
-/// What runs when the last case that needs this one is over: its `teardown_cmds`. `None` after a mistake.
+/// Renders `teardown_cmds`, which run when the last case that needs this one is over. `None` after a mistake.
 pub fn teardown(
     case: &TestCase,
     (tree, file): (&Node, &CheckFile),

@@ -1,4 +1,4 @@
-//! Which references apply to a case.
+//! Finds the references that apply to a case.
 //!
 //! For every variable, or row of a table, the narrowest entry wins: more `with` and `if` first, then
 //! `sys:part` > `sys` > features and extras > `*`. Two that are equally specific are a mistake of the file.

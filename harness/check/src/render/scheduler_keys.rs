@@ -1,5 +1,4 @@
-//! What a case asks of its scheduler: its options, and the keys that several schedulers have. The partition's, the check's over
-//! them.
+//! A case's settings for its scheduler: options, and keys that several schedulers have. The check's override the partition's.
 
 use crate::{
     cases::test_case::TestCase,

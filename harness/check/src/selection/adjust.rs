@@ -1,4 +1,4 @@
-//! What a command line changes of every case when it has been rendered: nothing of it is written in a check.
+//! The changes of a command line to every rendered case: nothing of them is written in a check.
 
 use crate::{
     cases::test_case::{Rendered, TestCase},
@@ -22,7 +22,7 @@ pub struct Adjustments {
     pub rehearsal: Option<Rehearsal>,
 }
 
-/// What runs in the place of every workload.
+/// The scenario that runs in the place of every workload.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rehearsal {
     pub scheduler: NamedScheduler,
@@ -144,7 +144,7 @@ impl Adjustments {
         }
     }
 
-    /// Whether `-J` sets an option.
+    /// Returns whether `-J` sets an option.
     pub fn sets(&self, option: &str) -> bool {
         self.sched_options.iter().any(|set| set.key == option)
     }

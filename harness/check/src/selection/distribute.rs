@@ -4,7 +4,7 @@ use muster_core::job::descriptor::Schedulers;
 use muster_text::{diagnostic::did_you_mean, node_list};
 use std::collections::BTreeSet;
 
-/// What was asked for.
+/// The nodes that `--distribute` asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Distribute {
     /// These, by name.
@@ -44,7 +44,7 @@ impl Distribute {
         if nodes.is_empty() { Err(format!("no node is named: write {all}, or names")) } else { Ok(Self::Nodes(nodes)) }
     }
 
-    /// Why a name is perhaps a state that was mistyped: most names of nodes have a number.
+    /// Returns a warning if a name is perhaps a mistyped state: most names of nodes have a number.
     pub fn doubt(&self, schedulers: &Schedulers) -> Option<String> {
         let Self::Nodes(nodes) = self else { return None };
         let [name] = &nodes[..] else { return None };

@@ -1,4 +1,4 @@
-//! Which cases run, in which order, on which nodes, and what the command line changes of them.
+//! Selects the cases that run, their order and their nodes, and what the command line changes of them.
 
 pub mod adjust;
 pub mod distribute;

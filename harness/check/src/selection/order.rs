@@ -1,4 +1,4 @@
-//! In which order cases run, and which of them are this invocation's share.
+//! The order in which cases run, and this invocation's share of them.
 
 use crate::cases::test_case::TestCase;
 use muster_core::case::{CaseHash, CaseName};
@@ -8,11 +8,11 @@ use std::{cmp::Reverse, fmt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     Name,
-    /// By name, backwards.
+    /// Descending by name.
     NameBackwards,
-    /// By hash: ReFrame's `uid` counts variants, which depends on the order of their values in a file.
+    /// Ascending by hash: ReFrame's `uid` counts variants, which depends on the order of their values in a file.
     Hash,
-    /// By hash, backwards.
+    /// Descending by hash.
     HashBackwards,
     /// Any, the same whenever the session is resumed.
     Random,
@@ -51,7 +51,7 @@ impl Shard {
         if (1..=shard.count).contains(&shard.index) { Ok(shard) } else { Err(wrong()) }
     }
 
-    /// Which of the cases are in it. The name of a case alone determines its share, so that shares stay what they are when others
+    /// Returns for each case whether it is in the share. Its name alone decides, so that shares stay what they are when others
     /// come and go; `needs` are pairs of places in `names` that belong together: a case and one that it depends on.
     pub fn takes(self, names: &[&CaseName], needs: &[(usize, usize)]) -> Vec<bool> {
         let mut parents: Vec<usize> = (0..names.len()).collect();

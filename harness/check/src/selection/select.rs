@@ -1,4 +1,4 @@
-//! Which cases run: the filters of the command line, with ReFrame's meanings.
+//! Selects the cases that run: the filters of the command line, with ReFrame's meanings.
 
 use crate::cases::test_case::TestCase;
 use muster_core::{case::matcher::Matcher, fact::Fact};
@@ -43,7 +43,7 @@ fn any_admits(matchers: &[Matcher], texts: &[&str], hash: &str) -> bool {
 }
 
 impl Filters {
-    /// Whether a case runs.
+    /// Returns whether a case runs.
     ///
     /// # Errors
     /// One line when a `-E` expression cannot be evaluated for this case.
@@ -116,7 +116,7 @@ const SHORTEST_HASH: usize = 6;
 
 /// Why cases are left out, for people who typed a filter that leaves none.
 impl Filters {
-    /// What is to be said of each filter that none of these cases passes, a sentence each. None: it is the filters together.
+    /// Returns a sentence on each filter that none of these cases passes. Without any, the filters together exclude all cases.
     pub fn why_none(&self, cases: &[TestCase]) -> Vec<String> {
         let mut why = Vec::new();
         if !cases.iter().any(|case| self.admit_name(case)) {

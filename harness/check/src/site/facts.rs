@@ -29,7 +29,7 @@ impl SystemFacts {
         Self::bounded(system, known, Effort::default())
     }
 
-    /// The same, where no expression may do more than this.
+    /// Prepares a system whose expressions have these limits.
     pub fn bounded(system: Arc<System>, known: KnownSystems, effort: Effort) -> Self {
         let mut scope = Scope::new();
         scope.set_effort(Arc::new(effort));
@@ -108,7 +108,7 @@ impl KnownSystems {
         }
     }
 
-    /// The same for one scope of `reference`, and whether it can be read at all.
+    /// Reports a scope of `reference` that names such a partition, or that cannot be read.
     pub fn check_name(&self, name: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) {
         match Entry::parse(name) {
             Ok(entry) => self.check_entry(&entry, span, diagnostics),

@@ -1,4 +1,4 @@
-//! Where checks run: a system, its partitions and environments, validated. The file format is in `file`.
+//! The places where checks run: a system, its partitions and environments, validated. The file format is in `file`.
 
 pub mod facts;
 pub mod file;
@@ -38,7 +38,7 @@ pub struct System {
     pub file_mode: Option<FileMode>,
     /// Its nights.
     pub nights: NightRules,
-    /// Where it is defined; `None` for the built-in one.
+    /// The place of its definition; `None` for the built-in one.
     pub span: Option<Span>,
 }
 
@@ -57,33 +57,33 @@ pub struct Partition {
     /// `gpu-service`
     pub name: String,
     pub descr: String,
-    /// Who launches here.
+    /// The scheduler that launches here.
     pub scheduler: NamedScheduler,
     /// The environments a check may run in here.
     pub environs: Vec<Arc<Environment>>,
-    /// How many cases at once.
+    /// The number of cases that run at once.
     pub max_jobs: usize,
     /// `[gpu, a100]`: `+gpu` in `valid_systems`.
     pub features: Vec<String>,
     /// `{ gpu: a100 }`: `%gpu=a100` in `valid_systems`.
     pub extras: BTreeMap<String, Value>,
-    /// From the first container running; `None`: no limit of the partition.
+    /// The longest time from the first container running; `None`: no limit of the partition.
     pub time_limit: Option<Duration>,
     /// Queue, quota, scheduling, image pull.
     pub max_pending_time: Option<Duration>,
-    /// How long staging may take, if the check sets no limit; `None`: no limit of the partition.
+    /// The longest time of staging, if the check sets no limit; `None`: no limit of the partition.
     pub stage_limit: Option<Duration>,
-    /// How many bytes of a log are kept, all sections together; `None`: no limit of the partition.
+    /// The most bytes of a log that are kept, all sections together; `None`: no limit of the partition.
     pub max_log: Option<u64>,
-    /// What to do with a case whose log is longer.
+    /// The action for a case whose log is longer.
     pub max_log_action: LogAction,
-    /// What to do with a case that the site takes away, if its check does not set it.
+    /// The action for a case that the site takes away, if its check does not set it.
     pub on_disruption: Option<OnDisruption>,
-    /// What loads modules here; `None`: not set.
+    /// The program that loads modules here; `None`: not set.
     pub modules_system: Option<ModulesSystem>,
     /// Loaded before every job script: the system's, then its own.
     pub modules: Vec<Module>,
-    /// What runs containers here.
+    /// The programs that run containers here.
     pub container_platforms: Vec<ContainerPlatform>,
     /// Exported before every job script.
     pub env_vars: Vec<(String, String)>,
@@ -95,10 +95,10 @@ pub struct Partition {
     pub sched_options: Value,
     /// The values of keys that several schedulers have, of those that its scheduler takes.
     pub shared: Map<String, Value>,
-    /// What is known of its processors, in ReFrame's words; `local` fills in what it detects.
+    /// Facts of its processors, in ReFrame's words; `local` fills in what it detects.
     pub processor: BTreeMap<String, Value>,
     pub devices: Vec<Device>,
-    /// Where it is defined; `None` for the built-in one.
+    /// The place of its definition; `None` for the built-in one.
     pub span: Option<Span>,
 }
 
@@ -110,12 +110,12 @@ pub struct ContainerPlatform {
     pub modules: Vec<Module>,
     /// Exported before the check's.
     pub env_vars: Vec<(String, String)>,
-    /// For checks that name none.
+    /// It runs the containers of checks that name none.
     pub is_default: bool,
 }
 
 impl Partition {
-    /// What runs the container of a check that names none.
+    /// Returns the program that runs the container of a check that names none.
     pub fn default_platform(&self) -> Option<Platform> {
         let chosen = self.container_platforms.iter().find(|one| one.is_default).or(self.container_platforms.first());
         chosen.map(|one| one.platform)
@@ -134,7 +134,7 @@ pub struct Device {
     /// `A100-SXM4-40GB`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How many in a node.
+    /// The number in a node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_devices: Option<u64>,
 }

@@ -18,7 +18,7 @@ use serde_json::json;
 use std::fmt::Write;
 
 words! {
-    /// What loads modules on a system: ReFrame's words, those of its earlier versions too.
+    /// The program that loads modules on a system: ReFrame's words, those of its earlier versions too.
     pub enum ModulesSystem {
         Lmod = "lmod",
         /// Environment Modules of any version, also those whose exit status is always 0.
@@ -32,7 +32,7 @@ words! {
 }
 
 impl ModulesSystem {
-    /// What local jobs inherit to find it, and the modules that the user sees.
+    /// The variables that local jobs inherit to find it, and the modules that the user sees.
     pub fn pass_env(self) -> &'static [&'static str] {
         match self {
             Self::Lmod | Self::Envmod | Self::Tmod => &["MODULESHOME", "MODULEPATH", "LMOD_PKG"],

@@ -1,4 +1,4 @@
-//! What runs containers on a machine.
+//! The programs that run containers on a machine.
 
 use muster_text::{
     Value,
@@ -7,7 +7,7 @@ use muster_text::{
 };
 use std::fmt;
 
-/// What runs a container.
+/// A program that runs containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
     Docker,

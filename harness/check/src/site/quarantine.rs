@@ -36,7 +36,7 @@ keys! {
 pub struct Entry {
     pub name: String,
     matcher: Matcher,
-    /// Why and how long.
+    /// The reason and the last day of the quarantine.
     pub quarantine: Quarantine,
 }
 
@@ -68,7 +68,7 @@ pub struct List {
     today: Date,
 }
 
-/// What a list means for a case.
+/// The meaning of a list for a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing<'a> {
     /// No entry holds for it.
@@ -92,7 +92,7 @@ impl List {
         Self { entries, today }
     }
 
-    /// What the list means for a case. Of several entries, the one that ends last counts.
+    /// Returns the meaning of the list for a case. Of several entries, the one that ends last counts.
     pub fn of(&self, case: &CaseName) -> Standing<'_> {
         let entries = self.entries.iter().filter(|entry| entry.matcher.matches(case));
         match entries.map(|entry| &entry.quarantine).max_by_key(|quarantine| quarantine.until) {

@@ -23,7 +23,7 @@ enum Term {
     Fact { key: String, value: String },
 }
 
-/// How narrow an entry is: a partition is narrower than a system, that than features and facts, those than `*`.
+/// The width of an entry: a partition is narrower than a system, that than features and facts, those than `*`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Width {
     /// `*`
@@ -50,7 +50,7 @@ impl Entry {
         }
     }
 
-    /// Whether a partition satisfies every term.
+    /// Returns whether a partition satisfies every term.
     pub fn admits(&self, system: &System, partition: &Partition) -> bool {
         self.0.iter().all(|term| term.admits(system, partition))
     }
@@ -64,7 +64,7 @@ impl Entry {
         })
     }
 
-    /// How narrow it is: as its narrowest term.
+    /// Returns the width of its narrowest term.
     pub fn width(&self) -> Width {
         let width = |term: &Term| match term {
             Term::Name { partition: Some(_), .. } => Width::Partition,
@@ -95,28 +95,28 @@ impl Selector {
         Self(entries)
     }
 
-    /// Whether one entry admits the partition.
+    /// Returns whether one entry admits the partition.
     pub fn admits(&self, system: &System, partition: &Partition) -> bool {
         self.0.iter().any(|entry| entry.admits(system, partition))
     }
 
-    /// Whether one entry admits the environment.
+    /// Returns whether one entry admits the environment.
     pub fn admits_environment(&self, environ: &Environment) -> bool {
         self.0.iter().any(|entry| entry.admits_environment(environ))
     }
 
-    /// How narrow the narrowest entry that admits this partition is.
+    /// Returns the width of the narrowest entry that admits this partition.
     pub fn width_for(&self, system: &System, partition: &Partition) -> Option<Width> {
         self.0.iter().filter(|entry| entry.admits(system, partition)).map(Entry::width).max()
     }
 
-    /// Whether it asks for nothing but the system's name, so that no partition is needed to decide.
+    /// Returns whether it asks for nothing but the system's name, so that no partition is needed to decide.
     pub fn reads_only_the_system(&self) -> bool {
         let plain = |term: &Term| matches!(term, Term::Any | Term::Name { partition: None, .. });
         self.0.iter().all(|entry| entry.0.iter().all(plain))
     }
 
-    /// Whether one entry admits the system as such. Only for selectors that read nothing else.
+    /// Returns whether one entry admits the system as such. Works only for selectors that read nothing else.
     pub fn admits_system(&self, name: &str) -> bool {
         let holds = |term: &Term| match term {
             Term::Name { system, .. } => system.as_deref().is_none_or(|wanted| wanted == name),

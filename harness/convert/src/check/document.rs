@@ -14,11 +14,11 @@ pub(crate) struct Document {
     pub id: ClassId,
     /// Its name.
     pub name: String,
-    /// What stands above it.
+    /// The comments above it.
     pub comments: Vec<String>,
     /// Its keys.
     pub entries: Vec<(String, Value)>,
-    /// Where its attributes, its functions and the class (as `name`) stand: the file and line.
+    /// The places of its attributes, its functions and the class (as `name`): the file and line.
     pub lines: BTreeMap<String, (usize, u32)>,
     /// Every place that sets an attribute.
     pub sets: Sets,

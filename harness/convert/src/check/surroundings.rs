@@ -1,4 +1,4 @@
-//! What a test needs around it: files, builds, fixtures; and what has no place in a check.
+//! The surroundings that a test needs: files, builds, fixtures; and what has no place in a check.
 
 use super::{Cel, DROPPED, Declared, Level, Making, Piece, REFUSED, Reading, Root, SHAPE, Value, build, executable, plain};
 use crate::value::cel::Kind;

@@ -1,4 +1,4 @@
-//! How a test is judged: sanity, figures, references.
+//! The rules by which a test is judged: sanity, figures, references.
 
 use super::{Level, Making, Reading, Root, Setting, Value, figure, plain, reference_key, references, sanity, settle};
 

@@ -40,11 +40,10 @@ const MOST_PARTS: usize = 4_000;
 pub(crate) struct Stop {
     /// The line.
     pub line: u32,
-    /// How much it matters.
     pub level: Level,
-    /// Why; empty if it was reported already.
+    /// The reason; empty if it was reported already.
     pub why: String,
-    /// What to write instead.
+    /// A suggestion of what to write instead.
     pub instead: Option<String>,
 }
 
@@ -99,21 +98,21 @@ pub(crate) struct Frame {
 pub(crate) struct Interp<'w> {
     /// All files.
     pub world: &'w World,
-    /// What the test is, if there is one.
+    /// The test, if there is one.
     pub test: Test,
-    /// What is known now.
+    /// The values that are known now.
     pub state: State,
-    /// What could not be carried over.
+    /// The parts of the source that could not be carried over.
     pub refusals: Vec<Refusal>,
     /// Conditions under which the test is skipped, each with its reason and line.
     pub skips: Vec<(Cond, Value, u32)>,
-    /// Where attributes were last set, the file and line.
+    /// The places where attributes were last set: the file and line.
     pub lines: BTreeMap<String, (usize, u32)>,
     /// Every place that sets an attribute, or an entry of one, with what it sets there.
     pub sets: Sets,
-    /// Whether what is unknown in a list or mapping is left out of it, instead of all of it.
+    /// An unknown part of a list or mapping is left out of it, instead of all of it.
     pub is_lenient: bool,
-    /// Whether partition and environment are not chosen yet.
+    /// Partition and environment are not chosen yet.
     pub is_early: bool,
     /// Manifests by path.
     pub manifests: &'w dyn Manifests,
@@ -128,7 +127,7 @@ pub trait Manifests: std::fmt::Debug {
     /// The text of a file that a check in `beside` names by `path`.
     fn read(&self, beside: &str, path: &str) -> Option<String>;
 
-    /// Whether there is a folder to be staged, by its path in the command line; or what is wrong with it.
+    /// Returns whether there is a folder to be staged, by its path in the command line; or what is wrong with it.
     fn folder(&self, path: &str) -> Result<bool, String>;
 }
 

@@ -33,11 +33,11 @@ pub(crate) struct Parameter {
     pub name: String,
     /// Its values as Python has them.
     pub values: Vec<Value>,
-    /// How ReFrame shows each.
+    /// The values as ReFrame shows them.
     pub shown: Vec<String>,
-    /// Whether values have to be mappings, for Muster would show them otherwise.
+    /// The values have to be mappings, for Muster would show them otherwise.
     pub is_wrapped: bool,
-    /// Whether a derived class says the values.
+    /// A derived class says the values.
     pub is_abstract: bool,
 }
 

@@ -13,16 +13,15 @@ use std::sync::Arc;
 pub(crate) struct Module {
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// What is no Python, with its line.
+    /// The places that are no Python, each its line and the parser's message.
     pub errors: Vec<(u32, String)>,
 }
 
 /// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expr {
-    /// Where it begins, from 1.
+    /// The first line, from 1.
     pub line: u32,
-    /// What it is.
     pub kind: ExprKind,
 }
 
@@ -98,7 +97,6 @@ pub(crate) enum FormatPart {
 /// A call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Call {
-    /// What is called.
     pub function: Expr,
     /// Arguments by place.
     pub args: Vec<Expr>,
@@ -109,7 +107,7 @@ pub(crate) struct Call {
 /// A comprehension of one clause.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comprehension {
-    /// What it makes: a list, a set, a generator or, with a key, a dictionary.
+    /// The type that it makes: a list, a set, a generator or, with a key, a dictionary.
     pub kind: &'static str,
     /// The key of a dictionary's item.
     pub key: Option<Expr>,
@@ -168,9 +166,8 @@ pub(crate) enum Compare {
 /// A statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Stmt {
-    /// Where it begins, from 1.
+    /// The first line, from 1.
     pub line: u32,
-    /// What it is.
     pub kind: StmtKind,
 }
 
@@ -208,15 +205,14 @@ pub(crate) enum StmtKind {
 /// A function, a method or a lambda.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Function {
-    /// Where it begins.
+    /// The first line.
     pub line: u32,
     /// Its name; empty for a lambda.
     pub name: String,
     /// Its parameters with their defaults.
     pub params: Vec<(String, Option<Expr>)>,
-    /// Whether it also takes `*args` or `**kwargs`.
+    /// It also takes `*args` or `**kwargs`.
     pub is_variadic: bool,
-    /// What is written above it.
     pub decorators: Vec<Expr>,
     /// Its statements.
     pub body: Vec<Stmt>,
@@ -225,15 +221,14 @@ pub(crate) struct Function {
 /// A class.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Class {
-    /// Where it begins.
+    /// The first line.
     pub line: u32,
     /// Its name.
     pub name: String,
-    /// What it derives from.
+    /// The classes that it derives from.
     pub bases: Vec<Expr>,
     /// `class A(B, pin_prefix=True)`
     pub keywords: Vec<(Option<String>, Expr)>,
-    /// What is written above it.
     pub decorators: Vec<Expr>,
     /// Its docstring.
     pub doc: Option<String>,

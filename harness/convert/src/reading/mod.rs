@@ -24,7 +24,7 @@ pub(crate) struct Reading<'w> {
     pub id: ClassId,
     /// The class itself.
     pub class: Arc<Class>,
-    /// What it derives from in the end.
+    /// The class of ReFrame that it derives from in the end.
     pub root: Root,
     /// The reader, with the attributes as the last hook left them.
     pub interp: Interp<'w>,
@@ -32,7 +32,7 @@ pub(crate) struct Reading<'w> {
     pub variables: Vec<String>,
     /// Its fixtures: name, class, scope, variables.
     pub fixtures: Vec<(String, Declared)>,
-    /// What its sanity function returns.
+    /// The result of its sanity function.
     pub sanity: Option<Value>,
     /// Its figures by name.
     pub figures: Vec<(Value, Value)>,

@@ -1,4 +1,4 @@
-//! What a class judges by: its sanity function and its figures.
+//! Reads what a class judges by: its sanity function and its figures.
 
 use super::{Reading, functions, named};
 use crate::{

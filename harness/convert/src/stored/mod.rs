@@ -18,7 +18,7 @@ use muster_core::{
 use muster_text::{Value, time::Timestamp};
 use std::collections::HashMap;
 
-/// Why a document is not read: a lower-case fragment.
+/// The reason why a document is not read: a lower-case fragment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StoredError(String);
@@ -46,7 +46,7 @@ const OWN_KEYS: [&str; 19] = [
     "num_aborted",
 ];
 
-/// Whether a JSON document is a run report of ReFrame.
+/// Returns whether a JSON document is a run report of ReFrame.
 pub fn is_one(document: &Value) -> bool {
     document.get("session_info").is_some() && document.get("runs").is_some()
 }

@@ -1,4 +1,4 @@
-//! On what ReFrame 4.10.4 has written: `report.json` of a session with a retry.
+//! Tests on a file that ReFrame 4.10.4 has written: `report.json` of a session with a retry.
 
 use super::*;
 

@@ -45,9 +45,9 @@ pub(crate) struct Cel {
     pub text: String,
     /// Its outermost operator.
     pub prec: Prec,
-    /// What it gives.
+    /// The type of its result.
     pub kind: Kind,
-    /// What it is the value of, if it is only that.
+    /// The subject whose value it is, if it is only that.
     pub subject: Option<Subject>,
 }
 

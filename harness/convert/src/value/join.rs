@@ -1,4 +1,4 @@
-//! What is left of a value where two branches meet.
+//! Joins a value where two branches meet.
 
 use super::{Choice, Manifest, Thing, Value};
 use crate::value::cond::Cond;

@@ -1,4 +1,4 @@
-//! What is computed from the output: the functions of `reframe.utility.sanity`, kept in the form in which a check says
+//! Values that are computed from the output: the functions of `reframe.utility.sanity`, kept in the form in which a check says
 //! them best.
 
 use crate::value::{
@@ -10,11 +10,11 @@ use crate::value::{
 /// A value that is read from the output.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judge {
-    /// As an expression.
+    /// The value as an expression.
     pub cel: Cel,
-    /// What it is, where a check has a shorter word for it.
+    /// The form for which a check may have a shorter word.
     pub form: Form,
-    /// What to say when it does not hold.
+    /// The message when it does not hold.
     pub msg: Option<Box<Value>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the converter knows of a Python value: a constant, or how Muster will compute it.
+//! The converter's knowledge of a Python value: a constant, or how Muster will compute it.
 //!
 //! A value that depends on parameters, facts or the output is an expression in CEL ([`Cel`]); one that depends on a
 //! branch is a [`Choice`], so that it can become entries of `when` in the end. Values know nothing of where they are used.
@@ -136,7 +136,7 @@ pub(crate) struct Manifest {
     pub path: String,
     /// Its content, if it could be read.
     pub content: Option<Value>,
-    /// What is laid over it.
+    /// The mapping that is laid over it.
     pub patch: Value,
 }
 

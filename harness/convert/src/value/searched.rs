@@ -1,4 +1,4 @@
-//! Which text an expression searches: the output, or a file.
+//! The text that an expression searches: the output, or a file.
 //!
 //! While an expression is put together, a search in a file is written `file('out.txt').count(..)`. A check says it with the key
 //! `file` beside the expression; so it is taken out when all is there, and no way of putting expressions together can lose it.

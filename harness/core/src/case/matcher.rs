@@ -49,7 +49,7 @@ impl Matcher {
         if is_written { !self.negated } else { self.admits(&[&title, &title.replace(' ', "")], &case.hash) }
     }
 
-    /// Whether it admits something of one of these texts, or of this hash.
+    /// Returns whether it admits something of one of these texts, or of this hash.
     pub fn admits(&self, texts: &[&str], hash: &str) -> bool {
         let found = match &self.what {
             What::Regex(regex) => texts.iter().any(|text| regex.is_match(text)),

@@ -121,7 +121,7 @@ impl CaseName {
         format!("{}:{}+{}", self.system, self.partition, self.environ)
     }
 
-    /// Whether it is a fixture, which runs for others: its display ends in its scope, as in `build ~eidf`.
+    /// Returns whether it is a fixture, which runs for others: its display ends in its scope, as in `build ~eidf`.
     pub fn is_fixture(&self) -> bool {
         self.display.rsplit(' ').next().is_some_and(|last| last.starts_with('~'))
     }

@@ -1,6 +1,6 @@
-//! What a session remembers of the attempts that have ended.
+//! The attempts that have ended, as far as a session keeps them.
 //!
-//! Of a session whose last attempts count, every attempt. A session that runs everything again and again (`--reruns`,
+//! A session whose last attempts count keeps every attempt. One that runs everything again and again (`--reruns`,
 //! `--duration`) may have millions: it keeps the last attempt of each case and, of those before, the latest [`KEPT`] that failed
 //! and the latest [`KEPT`] that did not. Of the others it keeps counts; the attempts themselves are in the store.
 
@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-/// So many attempts before the last one of their case are kept one by one: of those that failed, and of the others.
+/// The most attempts before the last one of their case that are kept: of those that failed, and of the others.
 pub const KEPT: usize = 10_000;
 
 /// The attempts of a session that have ended.
@@ -39,7 +39,7 @@ pub struct Dropped {
     outcomes: BTreeMap<(String, bool), (Outcome, u32)>,
     pub attempts: usize,
     pub figures: usize,
-    /// What they took in all.
+    /// The sum of their times.
     pub time: Duration,
     pub usage: Total,
 }
@@ -73,7 +73,7 @@ impl Attempts {
         Self { counting, ..Self::default() }
     }
 
-    /// Those of these results, which stand in the order of their endings.
+    /// The attempts of these results, which stand in the order of their endings.
     pub fn of(counting: Counting, results: impl IntoIterator<Item = CaseResult>) -> Self {
         let mut attempts = Self::new(counting);
         for result in results {
@@ -137,7 +137,7 @@ impl Attempts {
         self.last.get_key_value(name).map(|(result, _)| &*result.0)
     }
 
-    /// Whether an attempt has ended, as far as it is kept.
+    /// Returns whether an attempt has ended, as far as it is kept.
     pub fn has(&self, name: &CaseName, attempt: u32) -> bool {
         let is_it = |result: &CaseResult| result.attempt == attempt && result.name == *name;
         self.last_of(name).is_some_and(|last| is_it(last) || last.attempt > attempt)
@@ -148,7 +148,7 @@ impl Attempts {
         self.last.keys().map(|result| &*result.0)
     }
 
-    /// Those that are kept, in the order of their endings.
+    /// The attempts that are kept, in the order of their endings.
     pub fn kept(&self) -> Vec<&Arc<CaseResult>> {
         let earlier = self.earlier.iter().chain(&self.earlier_failed).map(|(order, result)| (*order, result));
         let mut all: Vec<_> = self.last.iter().map(|(result, order)| (*order, &result.0)).chain(earlier).collect();

@@ -1,10 +1,10 @@
-//! Whether a run may cost more than it is allowed to (`--max-cost`).
+//! Decides whether a run may cost more than it is allowed to (`--max-cost`).
 
 use crate::usage::{Total, amount};
 use muster_text::words;
 
 words! {
-    /// What becomes of a run whose cost cannot be said, because a price is unknown.
+    /// The treatment of a run whose cost cannot be said, because a price is unknown.
     #[derive(Default)]
     pub enum UnknownPrice {
         #[default]
@@ -13,15 +13,15 @@ words! {
     }
 }
 
-/// What a run may cost.
+/// The most that a run may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
-    /// In the currency of the site.
+    /// The amount in the currency of the site.
     pub most: f64,
     pub unknown: UnknownPrice,
 }
 
-/// Why a run does not fit. `total`: what it may use at most, all attempts included.
+/// Returns why a run does not fit. `total`: what it may use at most, all attempts included.
 pub fn why_refused(budget: Budget, total: &Total) -> Option<String> {
     if budget.unknown == UnknownPrice::Refuse && !total.unpriced.is_empty() {
         let types: Vec<&str> = total.unpriced.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Whether the process that owns a session is alive: one decision for `attach`, `sweep`, `--restore-session`, `--resume` and `results`.
+//! Decides whether the owner of a session is alive: for `attach`, `sweep`, `--restore-session`, `--resume` and `results`.
 //!
 //! ```text
 //! process     proof, but only where its number is valid: same boot, same PID namespace, same start time
@@ -12,7 +12,7 @@
 use crate::job::inventory::Lease;
 use std::time::Duration;
 
-/// How often an owner renews its heartbeat, and after which silence it counts as gone.
+/// The interval of an owner's heartbeat, and the silence after which it counts as gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeartbeatTiming {
     pub interval: Duration,
@@ -40,14 +40,14 @@ pub struct Heartbeat {
     pub limit: Duration,
     /// Time since the last change by the clock of its server; `None`: the server sends no dates.
     pub age: Option<Duration>,
-    /// How long it has been watched from here.
+    /// The time for which it has been watched from here.
     pub watched: Duration,
-    /// Whether it has changed since then.
+    /// It has changed since then.
     pub changed: bool,
 }
 
 impl Heartbeat {
-    /// What a Lease says of its owner, to one who saw it as `first` so long ago.
+    /// The heartbeat of a Lease, to one who saw it as `first` so long ago.
     pub fn of(lease: &Lease, first: &Lease, watched: Duration) -> Self {
         Self { limit: lease.limit, age: lease.age, watched, changed: lease.version != first.version }
     }
@@ -68,10 +68,10 @@ impl Heartbeat {
     }
 }
 
-/// What is known of the owner of a session.
+/// The facts that are known of the owner of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Whether its process runs; `None`: its number is not valid here.
+    /// Its process runs; `None`: its number is not valid here.
     pub process: Option<bool>,
     /// The Leases that can be read.
     pub leases: Vec<Heartbeat>,
@@ -79,7 +79,7 @@ pub struct Evidence {
     pub heartbeat: Option<Heartbeat>,
 }
 
-/// Whether an owner is alive.
+/// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerState {
     Alive,

@@ -1,4 +1,4 @@
-//! What happens next, as functions of what is known. No clock runs here.
+//! Decisions on what happens next, as functions of what is known. No clock runs here.
 
 pub mod attempts;
 pub mod backoff;

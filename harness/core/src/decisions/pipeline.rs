@@ -10,7 +10,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// How long a case has been waiting and running.
+/// The times that a case has been waiting and running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Elapsed {
     /// The time since the launch, while nothing ran.
@@ -21,7 +21,7 @@ pub struct Elapsed {
     pub overdue: Option<Duration>,
 }
 
-/// What is known beside the status and the times.
+/// The signs beside the status and the times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signs {
     /// The scheduler does not answer: the status is an old one.
@@ -32,7 +32,7 @@ pub struct Signs {
 /// An operation is tried again for this long while the other side cannot be reached.
 pub const OUTAGE_LIMIT: Duration = Duration::from_mins(5);
 
-/// What to do next with a launched job.
+/// The next step with a launched job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Wait for a change, but look again after this time at the latest; `None`: no limit is near.
@@ -49,11 +49,7 @@ pub enum Step {
     /// The session is cancelled: stop it.
     Cancelled,
     /// It no longer exists.
-    Lost {
-        /// How.
-        outcome: Outcome,
-        cause: String,
-    },
+    Lost { outcome: Outcome, cause: String },
 }
 
 /// Decides on a launched job. What ended by itself is judged even when the session is being cancelled. What ended unseen, after a limit
@@ -102,7 +98,7 @@ pub const EXIT_INTERRUPTED: u8 = 130;
 /// The exit code of a session in which a case was not let run, and of a process that has lost its session to another.
 pub const EXIT_LOST: u8 = 3;
 
-/// What the skipped cases of a session mean for its end.
+/// The effect of the skipped cases of a session on its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Skips {
     #[default]
@@ -113,8 +109,8 @@ pub enum Skips {
     Refused,
 }
 
-/// What skipped cases mean. Of each case: its outcome, and whether it is in quarantine. Nothing has run where every case was
-/// skipped, whether it counts or not.
+/// Decides the effect of skipped cases. Of each case: its outcome, and whether it is in quarantine. Nothing has run where every
+/// case was skipped, whether it counts or not.
 pub fn skips<'a>(cases: impl IntoIterator<Item = (&'a Outcome, bool)>, fail_on_skip: bool) -> Skips {
     let (mut is_empty, mut has_run, mut counts) = (true, false, false);
     for (outcome, is_quarantined) in cases {
@@ -129,7 +125,7 @@ pub fn skips<'a>(cases: impl IntoIterator<Item = (&'a Outcome, bool)>, fail_on_s
     }
 }
 
-/// Whether a case is one of those that fail a session by being skipped.
+/// Returns whether a case is one of those that fail a session by being skipped.
 pub fn fails(case: &CaseResult, skips: Skips) -> bool {
     case.outcome == Outcome::Skip
         && match skips {

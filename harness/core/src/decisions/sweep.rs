@@ -1,4 +1,4 @@
-//! What `muster sweep` removes of what schedulers have found: one decision for all of them.
+//! Decides what `muster sweep` removes of what schedulers have found: one decision for all of them.
 //!
 //! ```text
 //! kept for inspection:          removed when its time is over, with --kept when its owner is gone
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::time::Duration;
 
-/// Whether it depends on the owner whether something is removed.
+/// Returns whether the removal depends on the owner.
 pub fn depends_on_owner(found: &Found, with_kept: bool) -> bool {
     match found.kept {
         None => true,
@@ -20,7 +20,7 @@ pub fn depends_on_owner(found: &Found, with_kept: bool) -> bool {
     }
 }
 
-/// Whether something is removed. `is_owner_gone`: that is certain.
+/// Returns whether something is removed. `is_owner_gone`: that is certain.
 pub fn is_to_remove(found: &Found, is_owner_gone: bool, with_kept: bool) -> bool {
     found.kept == Some(Kept::Over) || (is_owner_gone && depends_on_owner(found, with_kept))
 }

@@ -1,4 +1,4 @@
-//! What is known of a scheduler without connecting to it: static data in its crate. Files, command line and session read it
+//! The facts about a scheduler that need no connection: static data in its crate. Files, command line and session read them
 //! through [`Schedulers`], and compare no names.
 
 use crate::{
@@ -17,29 +17,29 @@ use std::{borrow::Cow, collections::BTreeMap, error::Error, fmt, ops::Deref, pat
 /// A scheduler: what it is called, what it runs, which keys it has, and how to connect to it.
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub struct Descriptor {
-    /// What a partition's `scheduler` may be. Jobs are stored under the first; the others are aliases.
+    /// The values of a partition's `scheduler`. Jobs are stored under the first; the others are aliases.
     pub names: &'static [&'static str],
     /// One sentence: what its jobs are.
     pub descr: &'static str,
-    /// What it runs: the first form that a check has. Never empty.
+    /// The forms that it runs: the first that a check has. Never empty.
     pub forms: &'static [Form],
     /// The keys of a check that are its own. Their values reach it as [`Workload::own`](crate::job::workload::Workload::own).
     pub own_keys: &'static [Key<()>],
-    /// Of these, those without which it cannot run a check.
+    /// The own keys without which it cannot run a check.
     pub required: &'static [&'static str],
-    /// Of these, those whose text is the path of a YAML file. They reach the scheduler as a list of rendered documents.
+    /// The own keys whose text is the path of a YAML file. They reach the scheduler as a list of rendered documents.
     pub documents: &'static [&'static str],
-    /// Which fields of its own keys take text alone: numbers and booleans in them become text.
+    /// The fields of its own keys that take text alone: numbers and booleans in them become text.
     pub is_text: yaml::IsText,
-    /// Of these, those that are options: they override `sched_options`.
+    /// The own keys that are options: they override `sched_options`.
     pub own_options: &'static [&'static str],
     /// The keys of `sched_options`. One is called [`NODE`] if it can run a job on a chosen node: `--distribute` sets it.
     pub options: &'static [Key<()>],
-    /// What looks like an option and is none, each with what to do instead.
+    /// The keys that look like options and are none, each with what to do instead.
     pub refused_options: &'static [(&'static str, &'static str)],
-    /// Of the options, those that a check cannot set, each with a hint.
+    /// The options that a check cannot set, each with a hint.
     pub site_options: &'static [(&'static str, &'static str)],
-    /// Of these, lists: those of a check, and of `-J`, are added to those of the partition. A value that is no list is one of one item.
+    /// The options that are lists: items of check and `-J` are added to the partition's. A value that is no list is one item.
     pub joined_options: &'static [&'static str],
     /// Finds options whose values cannot be meant. It is asked before anything is launched or listed: of the options of a partition,
     /// with those of a check or of `-J` over them.
@@ -49,11 +49,11 @@ pub struct Descriptor {
     pub wrong_shared: FindWrongOptions,
     /// Its attitude to the keys that several schedulers have; it refuses those that are not listed.
     pub shared_keys: &'static [(&'static str, SharedKey)],
-    /// What starts the tasks of a script, if it takes `launcher`.
+    /// The commands that start the tasks of a script, if it takes `launcher`.
     pub launchers: Launchers,
     /// The lines of sh with which a script that does not run in a container keeps its exit status, `$rfm_status`, for whoever comes later.
     pub keep_status: &'static str,
-    /// What `muster check new` writes between the head and the end of an example, for each name: YAML with `NAME` for the check.
+    /// The text that `muster check new` writes between head and end of an example, for each name: YAML with `NAME` for the check.
     pub starters: &'static [(&'static str, &'static str)],
     /// The options of a partition on this machine, if that has what this scheduler needs. For `muster init`; it asks no server.
     pub found: fn() -> Option<Vec<(&'static str, String)>>,
@@ -70,30 +70,30 @@ pub struct Descriptor {
     /// Its `launch` finds a job that a process which is gone has launched, by its identifier. Without that, what may run of such a job
     /// is removed before it is launched again.
     pub finds_launched: bool,
-    /// What `--distribute` may ask of its nodes, as its users know it: `idle`. `all` is every node, and `avail`, which is the
-    /// default, those that take jobs. None: it cannot name nodes.
+    /// The states of nodes for `--distribute`, as its users know them: `idle`. `all` is every node, and `avail`, the default, those
+    /// that take jobs. None: it cannot name nodes.
     pub node_states: &'static [&'static str],
     /// Completes the `processor` of a partition with what it sees.
     pub complete_processor: Option<CompleteFacts>,
     /// Set if it is the scheduler of `--rehearse`.
     pub rehearses: Option<Rehearses>,
-    /// What `config show` prints of a partition with these options, beside its keys.
+    /// The rows of `config show` for a partition with these options, beside its keys.
     pub settings: fn(&Value) -> Vec<Setting>,
     /// Connects; once in a process.
     ///
     /// # Errors
     /// One sentence that says what is missing on this machine.
     pub connect: Connect,
-    /// The same to look at what there is and to launch nothing, perhaps without anything to launch on. `None`: it cannot be asked.
+    /// Connects to look and to launch nothing, perhaps without anything to launch on. `None`: it cannot be asked.
     pub look: Option<Connect>,
-    /// The same to plan only, from files alone. Then mistakes in plans end an invocation before anything is launched. `None`: a
-    /// plan depends on more than files, so that its mistakes are those of one case.
+    /// Makes a planner from files alone. Mistakes in plans then end an invocation before anything is launched. `None`: a plan
+    /// depends on more than files, so that its mistakes are those of one case.
     pub planner: Option<Connect>,
     /// Its jobs are on this machine: it is asked what there is even if nothing is known of it.
     pub is_here: bool,
 }
 
-/// How a scheduler follows a scenario in place of a check's workload.
+/// The way in which a scheduler follows a scenario in place of a check's workload.
 #[derive(Debug, Clone, Copy)]
 pub struct Rehearses {
     /// The own key that holds it.
@@ -119,7 +119,7 @@ pub type FindWrongOptions = fn(&Value) -> Vec<WrongOption>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrongOption {
     pub name: &'static str,
-    /// Without a place: whoever asks knows where the option is written.
+    /// The mistake without a place: the caller knows where the option is written.
     pub mistake: Diagnostic,
 }
 
@@ -136,18 +136,18 @@ pub enum Form {
     Anything,
 }
 
-/// What a scheduler does with a key that several schedulers have: `launcher`, `num_tasks_per_node`, ...
+/// The treatment of a key that several schedulers have: `launcher`, `num_tasks_per_node`, ...
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedKey {
     /// Its value reaches the scheduler as [`Workload::shared`](crate::job::workload::Workload::shared).
     Takes,
     /// It has no effect here.
     Ignores,
-    /// With what to do instead.
+    /// The key is a mistake here, with what to do instead.
     Refuses(&'static str),
 }
 
-/// How a job reaches files of the harness.
+/// The ways in which a job reaches files of the harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Files {
     /// It sees the same folders.
@@ -168,16 +168,16 @@ pub enum Files {
 pub struct Setting {
     pub name: &'static str,
     pub value: String,
-    /// Where the value is from; `None`: from the options.
+    /// The origin of the value; `None`: the options.
     pub source: Option<String>,
 }
 
-/// What a scheduler may know of the program that uses it.
+/// The facts about the program that a scheduler may use.
 #[derive(Debug, Clone, Default)]
 pub struct Harness {
     /// Its path: jobs on this machine find it as `$MUSTER`.
     pub program: Option<PathBuf>,
-    /// How many files this process may have open; 0: unknown.
+    /// The most files that this process may have open; 0: unknown.
     pub open_files: u64,
     /// A session that shows no sign of life for longer is gone.
     pub heartbeat_limit: Duration,
@@ -221,18 +221,18 @@ impl Descriptor {
         is_here: false,
     };
 
-    /// What it does with a shared key.
+    /// Returns the treatment of a shared key.
     pub fn shared_key(&self, key: &str) -> SharedKey {
         let listed = self.shared_keys.iter().find(|(name, _)| *name == key);
         listed.map_or(SharedKey::Refuses("leave it out, or set it for another partition under `when`"), |(_, does)| *does)
     }
 
-    /// Whether its jobs use, or need not use, the harness' own files.
+    /// Returns whether its jobs use, or need not use, the harness' own files.
     pub fn shares_files(&self) -> bool {
         matches!(self.files, Files::Shared | Files::Unused)
     }
 
-    /// Whether the harness has the files that a job leaves.
+    /// Returns whether the harness has the files that a job leaves.
     pub fn has_files_of_jobs(&self) -> bool {
         self.shares_files() || self.files == Files::Sent
     }
@@ -359,12 +359,12 @@ impl Schedulers {
         self.named().find(|scheduler| scheduler.name == name)
     }
 
-    /// Whether a job of this scheduler ends with the process that launched it.
+    /// Returns whether a job of this scheduler ends with the process that launched it.
     pub fn dies_with_the_harness(&self, name: &str) -> bool {
         self.find(name).is_some_and(|scheduler| !scheduler.outlives_harness)
     }
 
-    /// Whether a job whose launch was not stored goes on, and the next launch finds it.
+    /// Returns whether a job whose launch was not stored continues, and the next launch finds it.
     pub fn finds_launched(&self, name: &str) -> bool {
         self.find(name).is_none_or(|scheduler| scheduler.outlives_harness && scheduler.finds_launched)
     }

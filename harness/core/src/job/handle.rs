@@ -1,4 +1,4 @@
-//! What only its scheduler understands of a job.
+//! The part of a job that only its scheduler understands.
 
 use muster_text::Value;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
@@ -19,13 +19,13 @@ pub struct JobHandle {
 }
 
 impl JobHandle {
-    /// What a scheduler has found out. Something without a JSON form is null.
+    /// A handle of a scheduler's own value. A value without a JSON form is null.
     pub fn of<T: Serialize + Send + Sync + 'static>(own: T) -> Self {
         let value = Arc::new(serde_json::to_value(&own).unwrap_or_default());
         Self { value, read: OnceLock::from(Arc::new(own) as Arc<dyn Any + Send + Sync>) }
     }
 
-    /// As its scheduler sees it.
+    /// Returns the value of its scheduler.
     ///
     /// # Errors
     /// It is another scheduler's, or another version's.
@@ -39,7 +39,7 @@ impl JobHandle {
         Ok(own)
     }
 
-    /// As it is stored.
+    /// Returns the value as it is stored.
     pub fn into_value(self) -> Value {
         Arc::unwrap_or_clone(self.value)
     }

@@ -1,4 +1,4 @@
-//! What a scheduler finds. With our label, whosever it is: input of `muster sweep`, and of who takes a session over. And what is there
+//! An inventory of a scheduler. It holds what has our label, whosever it is, for `muster sweep` and for takeovers; and what exists
 //! for cases that are not launched yet.
 
 use crate::{
@@ -10,7 +10,7 @@ use muster_text::Value;
 use serde_json::Map;
 use std::{collections::BTreeSet, time::Duration};
 
-/// Where to look, beside the places that a scheduler knows by itself.
+/// The places to look at, beside those that a scheduler knows by itself.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// Jobs of this scheduler in the database, of any host and age: in their places, and for kinds of objects like theirs.
@@ -23,7 +23,7 @@ pub struct Scope {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Nodes {
     pub names: Vec<String>,
-    /// Those that would take it if they were available, each with its state and the reason: `n3 mixed+drain (bad gpu)`.
+    /// The nodes that would take it if they were available, each with its state and the reason: `n3 mixed+drain (bad gpu)`.
     pub left_out: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ impl Nodes {
     }
 }
 
-/// What `muster doctor` looks at: a partition, and what would run there.
+/// A partition for `muster doctor`, and what would run there.
 #[derive(Clone, Copy)]
 pub struct Examined<'a> {
     /// The partition's `sched_options`.
@@ -49,7 +49,7 @@ pub trait Workloads: Sync {
     fn all(&self) -> Box<dyn Iterator<Item = Workload> + Send + '_>;
 }
 
-/// What there is. Who asks decides what is removed.
+/// The result of a look. The caller decides what is removed.
 #[derive(Debug, Default)]
 pub struct Inventory {
     /// One for each attempt of a case, sorted by identifier.
@@ -58,48 +58,48 @@ pub struct Inventory {
     pub absent: BTreeSet<JobId>,
     /// One for each session and place.
     pub leases: Vec<Lease>,
-    /// What was left out and need not be looked at, one sentence each.
+    /// The things that were left out and need not be looked at, one sentence each.
     pub notes: Vec<String>,
-    /// What could not be looked at: something may be there.
+    /// The errors of places that could not be looked at: something may be there.
     pub blind: Vec<SchedulerError>,
 }
 
 /// Two sessions may draw the same identifier.
 pub type JobId = (SessionId, Identifier);
 
-/// What is left of one attempt of a case.
+/// The remains of one attempt of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// Enough for `cleanup`.
     pub job: Job,
-    /// What there is, where, and until when it is kept, as a fragment: `pods rfm-x in namespace n`, `process 12 (sleep 60)`.
+    /// The objects, their place and the end of their time, as a fragment: `pods rfm-x in namespace n`, `process 12 (sleep 60)`.
     pub what: String,
-    /// What it takes from others while it is there, as a fragment: `4 nvidia.com/gpu`.
+    /// The resources that it takes from others while it exists, as a fragment: `4 nvidia.com/gpu`.
     pub cost: Option<String>,
-    /// Stopped and kept to be looked at.
+    /// The remains were stopped and kept to be looked at.
     pub kept: Option<Kept>,
-    /// Where, in the form of [`Lease::place`].
+    /// The place, in the form of [`Lease::place`].
     pub place: String,
     /// The job has ended by itself, and this is what it left running.
     pub has_ended: bool,
 }
 
-/// Until when something is kept, by the clock of where it is.
+/// The end of the time for which something is kept, by the clock of its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// Until a time that has come.
+    /// The time has come.
     Over,
-    /// Until a time to come.
+    /// The time is to come.
     Still,
     /// The time is not recorded.
     Unknown,
 }
 
-/// What the owner of a session renews as long as it lives, where the scheduler keeps it. As it was seen.
+/// A sign of life that the owner of a session renews, where the scheduler keeps one. As it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     pub session: SessionId,
-    /// Where it is. Only its scheduler reads this.
+    /// The place of the Lease. Only its scheduler reads this.
     pub place: String,
     /// It has another version after each renewal.
     pub version: String,
@@ -109,7 +109,7 @@ pub struct Lease {
     pub age: Option<Duration>,
 }
 
-/// What was to be removed, and what is left of it.
+/// A thing that was to be removed, and what is left of it.
 #[derive(Debug, Clone)]
 pub struct Removed {
     pub found: Found,

@@ -1,4 +1,4 @@
-//! What a scheduler is given and gives back: a workload, a job, its states, its stdout.
+//! The values that a scheduler is given and gives back: a workload, a job, its states, its stdout.
 
 pub mod descriptor;
 pub mod handle;

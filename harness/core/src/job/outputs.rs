@@ -121,7 +121,7 @@ impl CaseInputs {
 }
 
 impl CaseOutputs {
-    /// What expressions see of it. `stagedir` and `outputs` win over values of the same name.
+    /// Returns the values for expressions. `stagedir` and `outputs` win over values of the same name.
     pub fn facts(&self) -> Value {
         let mut facts: serde_json::Map<String, Value> =
             self.values.iter().map(|(name, value)| (name.clone(), value.clone())).collect();

@@ -49,10 +49,10 @@ pub type Fut<'a, T> = Pin<Box<dyn Future<Output = Result<T, SchedulerError>> + S
 
 pub type Chunks<'a> = Pin<Box<dyn Stream<Item = Result<Chunk, SchedulerError>> + Send + 'a>>;
 
-/// What `preflight` is about, for `muster doctor`.
+/// The topic of `preflight` in `muster doctor`.
 pub const CASES: &str = "cases";
 
-/// What `preflight` finds of the workloads of a partition.
+/// Returns what `preflight` finds of the workloads of a partition.
 pub async fn asked_by_preflight<S: Scheduler + ?Sized>(scheduler: &S, examined: Examined<'_>) -> Vec<Probed> {
     let mut names = Vec::new();
     let mut workloads = examined.workloads.all().inspect(|workload| names.push(workload.case.display.clone()));
@@ -82,7 +82,7 @@ pub fn probed_cases(names: &[String], answer: Result<Vec<Finding>, SchedulerErro
 
 /// One instance for all partitions of a session that share it. Other processes have instances of their own.
 pub trait Scheduler: Send + Sync {
-    /// How long calls may take here. Constant.
+    /// Returns how long calls may take here. Constant.
     fn limits(&self) -> CallLimits {
         CallLimits::default()
     }
@@ -94,7 +94,7 @@ pub trait Scheduler: Send + Sync {
     /// Every reason why this workload cannot run here.
     fn plan(&self, workload: &Workload) -> Result<Job, Vec<Diagnostic>>;
 
-    /// Whether a workload can be planned, where that is all that is asked. Called on what the descriptor's `planner` gives.
+    /// Checks that a workload can be planned, where only that is asked. Called on what the descriptor's `planner` gives.
     ///
     /// # Errors
     /// Those of `plan`. What is only a warning ends no other cases than those that it is about.
@@ -102,8 +102,8 @@ pub trait Scheduler: Send + Sync {
         self.plan(workload).map(drop)
     }
 
-    /// What `--dry-run` prints of a workload: all that would be created, in full. `None`: the script and the scheduler's own keys
-    /// are all there is. No I/O. Called on what the descriptor's `planner` gives.
+    /// Returns the text of `--dry-run` for a workload: all that would be created, in full. `None`: the script and the scheduler's
+    /// own keys are all. No I/O. Called on what the descriptor's `planner` gives.
     ///
     /// # Errors
     /// Those of `plan`.
@@ -164,8 +164,8 @@ pub trait Scheduler: Send + Sync {
         Usage::default()
     }
 
-    /// What one attempt of a workload may use at most: from the launch until whatever is left ends by itself. Called on what the
-    /// descriptor's `planner` gives.
+    /// Returns the most that one attempt of a workload may use: from the launch until whatever is left ends by itself. Called on
+    /// what the descriptor's `planner` gives.
     fn most_usage(&self, _workload: &Workload) -> Usage {
         Usage::default()
     }
@@ -176,9 +176,9 @@ pub trait Scheduler: Send + Sync {
         Box::pin(async { Ok(Nodes::default()) })
     }
 
-    /// What distinguishes its nodes from others that have had their names, and what may explain a change of their figures. `partitions`:
-    /// the `sched_options` of those for which there are cases. Asked once a session, before the first launch, and for seconds only:
-    /// one question a place; a place that does not answer, or may not be asked, says nothing.
+    /// Tells its nodes from others that have had their names, with facts that may explain a change of their figures. `partitions`:
+    /// the `sched_options` of those with cases. Asked once a session, before the first launch, and for seconds only: one question
+    /// a place; a place that does not answer, or may not be asked, gives nothing.
     fn describe_nodes<'a>(&'a self, _partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
         Box::pin(async { Ok(Vec::new()) })
     }
@@ -212,7 +212,7 @@ pub trait Scheduler: Send + Sync {
     }
 }
 
-/// How long calls may take before nobody waits for their answer any more.
+/// The times after which nobody waits for the answer of a call any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     /// One attempt to launch. Then the case is `error{infra}`, and `cleanup` follows.
@@ -245,7 +245,7 @@ pub struct Job {
     pub case: String,
     pub scheduler: SchedulerName,
     pub stage: PathBuf,
-    /// What only its scheduler understands.
+    /// The part that only its scheduler understands.
     pub handle: JobHandle,
 }
 
@@ -262,7 +262,7 @@ impl Job {
         }
     }
 
-    /// The same job, with what its launch has found out.
+    /// The job with the handle that its launch has completed.
     #[must_use]
     pub fn with(&self, handle: JobHandle) -> Self {
         let Self { identifier, session, case, scheduler, stage, handle: _ } = self;
@@ -276,7 +276,7 @@ impl Job {
         }
     }
 
-    /// Whether both are one attempt: an identifier alone is unique within its session only.
+    /// Returns whether both are one attempt: an identifier alone is unique within its session only.
     pub fn is_same(&self, other: &Self) -> bool {
         self.identifier == other.identifier && self.session == other.session
     }
@@ -291,14 +291,14 @@ impl Job {
     }
 }
 
-/// What is wrong with some workloads, as known before their launch.
+/// A problem of some workloads, as known before their launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Positions in what `preflight` was given.
     pub workloads: Vec<usize>,
     /// One sentence, without its full stop.
     pub what: String,
-    /// What to do.
+    /// A suggestion of what to do.
     pub hint: Option<String>,
 }
 
@@ -319,20 +319,20 @@ pub enum Launch {
         /// One sentence for the progress line and the report.
         why: String,
         retry_after: Duration,
-        /// What was created in part, and not removed: a part of a fleet. `cleanup` removes it before the next attempt, for who
-        /// waits for room holds none. `None`: nothing was created.
+        /// The part that was created and not removed, such as half of the instances. `cleanup` removes it before the next attempt:
+        /// who waits for room holds none. `None`: nothing was created.
         created: Option<Box<Job>>,
     },
     /// Something live that is not this session's has its identifier, and was left alone. Plan again with another
     /// identifier, after a `cleanup`: the job may have been created in part.
     Taken {
-        /// What has it and where, as a fragment: `pods rfm-x-abcdefgh in namespace n`.
+        /// The owner of the identifier and its place, as a fragment: `pods rfm-x-abcdefgh in namespace n`.
         by: String,
     },
 }
 
 words! {
-    /// What to do with the objects of a job.
+    /// The end of a job's objects.
     pub enum Disposition {
         /// End the compute and keep the objects for inspection, but for those that would start again: `Leftovers::is_gone`.
         Stop = "stop",
@@ -340,24 +340,24 @@ words! {
     }
 }
 
-/// What a cleanup left. No items is success.
+/// The remains after a cleanup. No items is success.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftovers {
-    /// What could not be removed or stopped; one line each: what it is, where, and the command that removes it.
+    /// The objects that could not be removed or stopped; one line each: the object, its place, and the command that removes it.
     pub items: Vec<String>,
-    /// Whether `Stop` has left nothing to look at, as of a process.
+    /// `Stop` has left nothing to look at, as of a process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_gone: bool,
     /// The commands that show what `Stop` kept.
     pub look: Vec<String>,
     /// The commands that remove what `Stop` kept.
     pub delete: Vec<String>,
-    /// When what `Stop` kept is removed by itself, as people read it. Until then only a sweep removes all of it.
+    /// The time when what `Stop` kept is removed by itself, as people read it. Until then only a sweep removes all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
 }
 
-/// How much of each section's log is on disk.
+/// The part of each section's log that is on disk.
 pub type LogMarks = Vec<LogMark>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -369,20 +369,20 @@ pub struct LogMark {
     pub time: Option<Timestamp>,
 }
 
-/// What is wanted of a job's log.
+/// The wanted part of a job's log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogRequest {
-    /// What the caller has already.
+    /// The part that the caller has already.
     pub from: LogMarks,
     /// The caller also reads the log while the job runs where `File` hands it over at the end: in `Live` chunks. Others pay
     /// nothing for that.
     pub live: bool,
 }
 
-/// What a section is. Stored nowhere: a reader handles each kind in its own way.
+/// The kind of a section. Stored nowhere: a reader handles each kind in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// What the job writes: a section of its stdout, which is judged.
+    /// The output of the job: a section of its stdout, which is judged.
     Log,
 }
 
@@ -400,7 +400,7 @@ pub enum Chunk {
         /// The last line's time, where the source has one.
         time: Option<Timestamp>,
     },
-    /// What the job has just written, of a section that `File` hands over when it has ended. Not to be stored.
+    /// Bytes that the job has just written, of a section that `File` hands over when it has ended. Not to be stored.
     Live {
         section: String,
         /// Offset of the first byte in the section. It goes back if the job truncates its log.

@@ -23,15 +23,15 @@ pub const UNFINISHED_SECTIONS: &str = "pods.json.part";
 pub const UNFINISHED_LOG: &str = "rfm_job.out.part";
 /// The log of one section while it arrives; its number follows.
 pub const SPOOL: &str = ".rfm_spool.";
-/// What a pass keeps, beside what its check says.
+/// The files that a pass keeps, beside those of `keep_files`.
 pub const KEPT: [&str; 4] = [SCRIPT_FILE, LOG_FILE, EXIT_FILE, SECTIONS];
 
-/// Whether a file is part of a log that was not put together.
+/// Returns whether a file is part of a log that was not put together.
 pub fn is_unfinished(name: &OsStr) -> bool {
     name == UNFINISHED_LOG || name == UNFINISHED_SECTIONS || name.as_encoded_bytes().starts_with(SPOOL.as_bytes())
 }
 
-/// Whether Muster writes a file of this name into a stage folder.
+/// Returns whether Muster writes a file of this name into a stage folder.
 pub fn is_ours(name: &OsStr) -> bool {
     // Schedulers have files of their own beside the script.
     is_unfinished(name) || name.as_encoded_bytes().starts_with(b"rfm_job.") || KEPT.iter().any(|kept| name == *kept)

@@ -1,27 +1,27 @@
-//! What is known of a job: its state, and how it ended.
+//! The status of a job: its state, and how it ended.
 
 use crate::job::workload::Clock;
 use muster_text::{time::Timestamp, words};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, fmt};
 
-/// What is known of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
+/// The state of a job now: a level, not an event. Times are the scheduler's, not this machine's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum JobStatus {
-    /// Not seen yet: the watch may lag behind the launch. Not the same as `Gone`.
+    /// The job was not seen yet: the watch may lag behind the launch. Not the same as `Gone`.
     NotSeen,
     /// It waits, and for what: `image pull`, `0/3 nodes have a free GPU`.
     Pending {
         /// One fragment for the progress line.
         why: String,
     },
-    /// At least one of its tasks runs.
+    /// One of its tasks runs, or several.
     Running {
         since: Timestamp,
         /// Known nodes.
         nodes: Vec<String>,
-        /// What part of it has ended already or cannot start, as a fragment: `container main of pod x has exited with 0, mesh still runs`.
+        /// A fragment on the part that has ended or cannot start: `container main of pod x has exited with 0, mesh still runs`.
         #[serde(default)]
         partly_ended: Option<String>,
         /// Its tasks have ended, and how is not known yet: its limit counts no longer. The scheduler does not wait for ever.
@@ -47,7 +47,7 @@ pub struct Ending {
     /// Its nodes, where it may end before it was seen at work and its sections do not name all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
-    /// What is known of its nodes, where they are there for it alone: nobody can describe them before.
+    /// The facts about its nodes, where they exist for it alone: nobody can describe them before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub described: Vec<NodeSeen>,
     /// Its pods that had started, where it has pods: they alone say which sections are judged.
@@ -63,7 +63,7 @@ pub struct Ending {
     pub limit: Option<Clock>,
     /// One sentence when the exits do not say it all: `OOMKilled: used more than 4Gi`.
     pub cause: Option<String>,
-    /// What is worth knowing even if it passes, one sentence each: `1 failed attempt before: ...`.
+    /// The notes that matter even if it passes, one sentence each: `1 failed attempt before: ...`.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub struct SectionExit {
     /// The image that really ran, with its digest: `docker.io/library/busybox@sha256:...`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// When it began and ended, where that is known of each.
+    /// The time when it began; `ended` when it ended. Both may be unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct SectionExit {
 }
 
 impl SectionExit {
-    /// What the section is called whose end this is: names may be those of several.
+    /// Returns the id of the section whose end this is: names may be those of several.
     pub fn id(&self) -> &str {
         self.section_id.as_deref().unwrap_or(&self.section)
     }
@@ -111,11 +111,11 @@ impl SectionExit {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSeen {
     pub name: String,
-    /// What distinguishes it from another machine that had its name.
+    /// The identity that distinguishes it from another machine that had its name.
     pub uid: String,
     /// Nodes of one class may be compared; empty: nobody says.
     pub class: String,
-    /// By name: `kernel`, `kubelet`, `label.NAME`.
+    /// The facts by name: `kernel`, `kubelet`, `label.NAME`.
     pub facts: BTreeMap<String, String>,
 }
 
@@ -141,7 +141,7 @@ impl Exit {
         }
     }
 
-    /// What a status of a shell's own usually means. A program may end with it, too.
+    /// Returns the usual meaning of a status of a shell's own. A program may end with it, too.
     pub fn of_shell(self) -> Option<&'static str> {
         match self {
             Self::Code(126) => Some("usually a command that may not be executed"),
@@ -168,7 +168,7 @@ impl fmt::Display for Exit {
 pub struct Signal(pub i32);
 
 impl Signal {
-    /// What sh reports with this status, if it is that of a signal.
+    /// Returns the signal that sh reports with this status, if it is that of a signal.
     pub fn of_status(status: i32) -> Option<Self> {
         status.checked_sub(128).map(Self).filter(|signal| signal.name().is_some())
     }
@@ -207,7 +207,7 @@ impl fmt::Display for Signal {
 }
 
 words! {
-    /// Why the site ended a job.
+    /// The reason why the site ended a job.
     pub enum Disruption {
         Preempted = "preempted",
         /// Node pressure or the eviction API.

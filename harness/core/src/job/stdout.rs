@@ -31,7 +31,7 @@ use std::{
     sync::Arc,
 };
 
-/// Where a section comes from and its place in the order.
+/// The origin of a section and its place in the order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SectionOrigin {
     /// Pod, instance or host.
@@ -47,10 +47,10 @@ pub struct SectionOrigin {
     /// The uid of a pod: distinguishes pods that have the same name one after the other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// How often its container had been started before.
+    /// The number of earlier starts of its container.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start: u32,
-    /// How many newer pods had its name, plus how many newer starts its container had: its title says so.
+    /// The number of newer pods with its name, plus the number of newer starts of its container: its title says so.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub later: u32,
     /// It is not judged: another had its name after it, or the end of the job does not count it.
@@ -61,7 +61,7 @@ pub struct SectionOrigin {
 /// What a title has after the name of a pod that is not judged.
 const NOT_JUDGED: &str = "#not-judged";
 
-/// Whether nothing sees the section with this title. Names of pods have no `#`.
+/// Returns whether the section with this title is not judged. Names of pods have no `#`.
 pub fn is_not_judged(title: &str) -> bool {
     let pod = title.split_once('/').map_or(title, |(pod, _)| pod);
     pod.ends_with(NOT_JUDGED) || pod.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u32>().is_ok())
@@ -83,7 +83,7 @@ impl SectionOrigin {
         self.container.as_ref().map_or_else(|| title.clone(), |container| format!("{title}/{container}"))
     }
 
-    /// What identifies the section while its title can still change.
+    /// Returns the identity of the section while its title can still change.
     pub fn id(&self) -> String {
         let Some(uid) = &self.uid else { return self.title() };
         match (&self.container, self.start) {
@@ -93,7 +93,7 @@ impl SectionOrigin {
         }
     }
 
-    /// Whether this id is of the same container, started at another time.
+    /// Returns whether this id is of the same container, started at another time.
     pub fn is_another_start(&self, id: &str) -> bool {
         fn container(id: &str) -> (Option<&str>, &str) {
             let mut parts = id.split('/');
@@ -190,9 +190,9 @@ pub struct Section {
     pub first: Option<Timestamp>,
     pub last: Option<Timestamp>,
     pub exit: Option<Exit>,
-    /// Why bytes are missing: empty means complete.
+    /// The reasons why bytes are missing: empty means complete.
     pub gaps: Vec<String>,
-    /// Why bytes may be missing that the check does without.
+    /// The reasons why bytes may be missing that the check does without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// A kept file; these follow the logs.
@@ -223,9 +223,9 @@ pub struct Stdout {
 /// The files that a job left and its check keeps.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Files {
-    /// Those that are text, in the order of their paths.
+    /// The files that are text, in the order of their paths.
     pub sections: Vec<Section>,
-    /// Those that cannot be searched, each with the reason: `core.1 (binary)`.
+    /// The files that cannot be searched, each with the reason: `core.1 (binary)`.
     pub unread: Vec<String>,
 }
 
@@ -261,7 +261,7 @@ impl Stdout {
         self.files.as_deref()
     }
 
-    /// Only the kept files that some globs cover, in the place of the logs.
+    /// The kept files that some globs cover, in the place of the logs.
     #[must_use]
     pub fn of_files(&self, globs: &Globs) -> Self {
         let sections = self.files.iter().flat_map(|files| &files.sections);
@@ -351,8 +351,8 @@ pub enum Piece {
     Log(usize),
 }
 
-/// What to write, one after the other, to assemble `sections` (in order, their `bytes` known). Each section's `offset`
-/// is set to where its log will stand. A log without a final newline gets one, which is not counted as its own;
+/// Returns the pieces to write, one after the other, to assemble `sections` (in order, their `bytes` known). Each section's
+/// `offset` is set to where its log will stand. A log without a final newline gets one, which is not counted as its own;
 /// `ends_in_newline` is asked once for each section, in order.
 pub fn framing(
     identifier: &Identifier,

@@ -1,4 +1,4 @@
-//! What one case runs, with nothing left to fill in: input of a scheduler's `plan`.
+//! The workload of a case, with nothing left to fill in: input of a scheduler's `plan`.
 
 use crate::{
     case::{CaseName, Identifier, SessionId},
@@ -18,7 +18,7 @@ pub struct Workload {
     pub case: CaseName,
     /// The folder of this attempt: the script, the log and what the job leaves. It exists before `launch`.
     pub stage: PathBuf,
-    /// What is put into that folder before anything runs; `None`: nothing.
+    /// The files that are put into that folder before anything runs; `None`: none.
     pub staging: Option<Staging>,
     /// The globs of `keep_files`: a scheduler that does not share the folder brings back what they name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,11 +38,11 @@ pub struct Workload {
     /// The partition's options, the system's under them, the check's over them.
     pub sched_options: Value,
     pub limits: Limits,
-    /// How long what failed is kept; `None`: as long as the scheduler's own rule says.
+    /// The time for which failed jobs are kept; `None`: that of the scheduler's own rule.
     pub keep_failed: Option<Duration>,
 }
 
-/// What runs, in a form that belongs to no scheduler.
+/// The program, in a form that belongs to no scheduler.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
@@ -61,7 +61,7 @@ pub enum Program {
         /// The container's environment, which the script exports itself.
         env_vars: Vec<(String, String)>,
     },
-    /// What the scheduler's own keys say: [`Workload::own`].
+    /// The scheduler's own keys hold the program: [`Workload::own`].
     #[serde(alias = "play")]
     Own {
         /// Set in everything that runs and does not set them itself.
@@ -75,10 +75,10 @@ pub enum Program {
 pub struct Staging {
     /// The folder; until it is resolved, relative to the working directory.
     pub folder: PathBuf,
-    /// Globs within it: what is linked instead of copied.
+    /// Globs within it: these files are linked instead of copied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readonly_files: Vec<String>,
-    /// How long it may take from its turn on; `None`: for ever.
+    /// The longest time of staging from its turn on; `None`: no limit.
     #[serde(default = "Staging::usual_limit")]
     pub limit: Option<Duration>,
 }
@@ -94,7 +94,7 @@ impl Staging {
 }
 
 words! {
-    /// Which limit was reached.
+    /// The limit that was reached.
     pub enum Clock {
         /// `max_pending_time`
         Pending = "pending",
@@ -113,14 +113,14 @@ impl Clock {
     }
 }
 
-/// How long a case may wait, run and be judged. Two clocks, never one.
+/// The limits of waiting, running and being judged. Two clocks, never one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// From the launch to the first container running; `None`: for ever.
+    /// The time from the launch to the first container running; `None`: no limit.
     pub pending: Option<Duration>,
-    /// From the first container running to the end; `None`: for ever.
+    /// The time from the first container running to the end; `None`: no limit.
     pub run: Option<Duration>,
-    /// For sanity and performance together.
+    /// The time for sanity and performance together.
     pub judge: Duration,
 }
 

@@ -37,10 +37,9 @@ use search::{Accumulator, Search, figures::Figures, matches::Matches};
 use serde::{Deserialize, Serialize};
 use views::Views;
 
-/// What the judge found.
+/// The findings of the judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// How the case ended.
     pub outcome: Outcome,
     /// The phase that decided it.
     pub phase: Phase,

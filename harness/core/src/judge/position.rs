@@ -1,4 +1,4 @@
-//! What the judge is looking at, so that a judge that is stopped can be reported with its position.
+//! The position of the judge, so that a judge that is stopped can be reported with it.
 
 use super::{Judgement, sanity::question, words::quote};
 use crate::{
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The cause of a case whose judge was stopped, whatever it was doing.
 pub const TOO_LONG: &str = "judging took longer than judge_limit";
 
-/// What the judge is looking at. Numbers are places in the rules.
+/// The position of the judge. Numbers are places in the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Position {
     #[default]
@@ -22,7 +22,7 @@ pub enum Position {
     Sanity(usize, Option<usize>),
     /// A performance variable, likewise.
     Variable(usize, Option<usize>),
-    /// What is read for other cases, in the order of the names.
+    /// A value for other cases, in the order of the names.
     Output(usize),
 }
 
@@ -30,7 +30,7 @@ pub enum Position {
 pub struct Monitor<'w> {
     /// Called before each step that may take long.
     pub report: &'w dyn Fn(Position),
-    /// How much each expression may do.
+    /// The limits of each expression.
     pub effort: Arc<Effort>,
 }
 

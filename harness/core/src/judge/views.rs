@@ -1,4 +1,4 @@
-//! What each rule looks at: the logs, or the kept files that its `file` fits.
+//! The views of the rules: the logs, or the kept files that a rule's `file` fits.
 
 use super::words::list;
 use crate::{job::stdout::Stdout, result::Phase, rules::Rules};

@@ -7,7 +7,7 @@ use crate::{
 };
 use muster_text::words;
 
-/// How two sets of figures differ.
+/// The difference of two sets of figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     pub method: Method,
@@ -20,11 +20,11 @@ pub struct Compared {
 pub struct Sides {
     pub old: String,
     pub new: String,
-    /// How many sessions each side has.
+    /// The number of sessions of each side.
     pub sessions: (usize, usize),
 }
 
-/// How verdicts were reached, and how often they are wrong.
+/// The method of verdicts, and how often they are wrong.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Method {
     /// `rank test of Mann and Whitney over 212 metrics, step-up: ...`
@@ -37,7 +37,7 @@ pub struct Method {
 }
 
 words! {
-    /// What one value of a sample is.
+    /// The meaning of one value of a sample.
     pub enum SampleUnit {
         /// The figure of a run.
         Run = "run",
@@ -45,7 +45,7 @@ words! {
         Night = "night",
     }
 
-    /// What is said of a metric in two sets.
+    /// The verdict on a metric in two sets.
     pub enum Difference {
         Regressed = "regressed",
         /// Its check gives no direction.
@@ -53,7 +53,7 @@ words! {
         Vanished = "vanished",
         New = "new",
         Improved = "improved",
-        /// With so few values the test could claim nothing.
+        /// The values are so few that the test could claim nothing.
         TooFew = "too few samples",
         /// No difference was found.
         Steady = "steady",
@@ -111,9 +111,9 @@ pub struct History {
     pub metric: Metric,
     pub unit: String,
     pub direction: Option<Direction>,
-    /// In order of time.
+    /// The points in order of time.
     pub points: Vec<Point>,
-    /// In order of time.
+    /// The marks in order of time.
     pub marks: Vec<Mark>,
 }
 
@@ -142,15 +142,15 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggestion {
     pub metric: Metric,
-    /// As a check calls it: without its parameters.
+    /// The name of the check, without its parameters.
     pub check: String,
-    /// In the order of its name.
+    /// The parameters, in the order of the case's name.
     pub parameters: Vec<(String, String)>,
     pub unit: String,
     pub count: usize,
-    /// In so many nights they were measured.
+    /// The number of nights in which they were measured.
     pub nights: usize,
-    /// What is left out, one sentence each.
+    /// The things that are left out, one sentence each.
     pub left_out: Vec<String>,
     pub reference: Result<SuggestedReference, NoReference>,
 }
@@ -166,13 +166,13 @@ pub struct SuggestedReference {
     /// The standard deviation around the value, and the run that is furthest from it: like the bounds.
     pub spread: f64,
     pub furthest: f64,
-    /// So many of the runs would have failed.
+    /// The number of the runs that would have failed.
     pub failed: usize,
     /// The share of the runs of a healthy machine that fails, at most: with normal noise, and with noise that has a long tail.
     pub expected: [f64; 2],
 }
 
-/// Why figures suggest no reference.
+/// The reason why figures suggest no reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoReference {
     TooFewRuns {

@@ -1,4 +1,4 @@
-//! Why the cases of a night failed: what failed for one reason is one group, however many cases that are.
+//! Groups the failed cases of a night: failures with one reason are one group, however many cases that are.
 
 use crate::{
     case::{CaseName, SessionId},
@@ -23,27 +23,27 @@ pub struct Failure {
     pub in_quarantine: bool,
 }
 
-/// What failed for one reason.
+/// The failures with one reason.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
     /// `fail{sanity}`
     pub outcome: String,
     /// The cause of all of them. Where they differ in numbers only, each of these is `#`.
     pub text: String,
-    /// By name.
+    /// The failures by the names of their cases.
     pub failures: Vec<Failure>,
     /// The nodes on which every one of them ran, if there are several failures and the text does not name the node already.
     pub nodes: Vec<String>,
 }
 
-/// How long a group has been failing, and what changed when it began.
+/// The time for which a group has been failing, and what changed when it began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Since<N> {
     /// The first night without a good one after it.
     pub first_bad: Option<N>,
     /// The last one before it in which these cases were well.
     pub last_good: Option<N>,
-    /// Since when a figure of these cases is at a worse level, if a night has found that: then `changed` is about its nights.
+    /// The night since when a figure of these cases is at a worse level, if one was found: then `changed` is about its nights.
     pub level: Option<Level<N>>,
     pub changed: Vec<FactChange>,
 }
@@ -58,7 +58,7 @@ pub struct Level<N> {
     pub interval: (N, N),
 }
 
-/// What was known of two nights and differs.
+/// A fact that was known of two nights and differs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FactChange {
     /// `version`, `image`, `driver of n7`
@@ -125,8 +125,8 @@ fn cause(outcome: String, text: String, mut failures: Vec<Failure>) -> Cause {
     Cause { outcome, text, failures, nodes }
 }
 
-/// From which night on these cases are not well. `nights`: for each night before, whether one of them was well then, the newest
-/// first; `now` is the night in question.
+/// Finds the night since when these cases are not well. `nights`: for each night before, whether one of them was well then, the
+/// newest first; `now` is the night in question.
 pub fn since<N: Copy>(now: N, nights: impl IntoIterator<Item = (N, bool)>) -> Since<N> {
     let mut first_bad = now;
     for (night, is_good) in nights {

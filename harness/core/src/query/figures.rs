@@ -32,7 +32,7 @@ impl Metric {
     }
 }
 
-/// What two figures have in common if they may be compared.
+/// The properties in which two figures agree if they may be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Basis {
     pub unit: String,
@@ -41,8 +41,8 @@ pub struct Basis {
 }
 
 impl Basis {
-    /// Which part keeps figures of both from being compared. A digest may be unknown (''): older versions and ReFrame have written
-    /// none. A unit never is: '' is a number without one.
+    /// Returns the part that keeps figures of both from being compared. A digest may be unknown (''): older versions and ReFrame
+    /// have written none. A unit never is: '' is a number without one.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let differ = |one: &str, other: &str| one != other && !one.is_empty() && !other.is_empty();
         let parts = [
@@ -71,14 +71,14 @@ pub struct Run {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     pub metric: Metric,
-    /// Which way is better, if the check says so.
+    /// The better direction, if the check says it.
     pub direction: Option<Direction>,
     /// The smallest relative change that counts, if the check says so.
     pub min_effect: Option<f64>,
     pub runs: Vec<Run>,
 }
 
-/// What a selection has: by number of the metric, which is that of the store.
+/// The figures of a selection, by the number of the metric, which is that of the store.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FigureSet {
     pub series: BTreeMap<i64, Series>,

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     pub metric: Metric,
-    /// Of all of its values.
+    /// The unit of all values.
     pub unit: String,
     pub direction: Option<Direction>,
     /// The values of each series in the order of time; of nights, those of all series are one.
@@ -28,7 +28,7 @@ pub struct Pair {
     pub is_redefined: bool,
 }
 
-/// Why two sets cannot be compared.
+/// The reason why two sets cannot be compared.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PairError {
     #[error("{side} has no figures")]
@@ -43,8 +43,8 @@ pub enum PairError {
 /// So many nights on each side are enough to compare nights. Of fewer, single runs are compared.
 const NIGHTS: usize = 5;
 
-/// What one value of a sample is: nights where both sides have enough of them, because runs of one night may share what made them
-/// slow.
+/// Chooses the unit of samples: nights where both sides have enough of them, because runs of one night may share what made
+/// them slow.
 pub fn sample_unit(old: &FigureSet, new: &FigureSet) -> SampleUnit {
     let nights =
         |set: &FigureSet| set.series.values().flat_map(|series| &series.runs).map(|run| run.night).collect::<BTreeSet<_>>();

@@ -1,4 +1,4 @@
-//! What people have said of nights: verdicts, histories and suggestions use it.
+//! Annotations of nights: verdicts, histories and suggestions use them.
 
 use crate::{
     case::check_of,
@@ -8,7 +8,7 @@ use crate::{
 use muster_text::words;
 
 words! {
-    /// What an annotation does.
+    /// The effect of an annotation.
     #[derive(Default)]
     pub enum RemarkKind {
         /// Nothing but to be shown.

@@ -35,26 +35,26 @@ pub struct Rules {
     pub perf_variables: Vec<PerfVariable>,
     /// The rows that apply to this case, at most one a variable and key pattern.
     pub references: Vec<ReferenceRow>,
-    /// Whether a miss of a reference fails the case.
+    /// A miss of a reference fails the case.
     pub strict: bool,
-    /// Whether a variable without a reference fails the case.
+    /// A variable without a reference fails the case.
     pub require_reference: bool,
-    /// What `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
+    /// The values that `assert` and `value` see beside the text: parameters, variables, `num_tasks`, `partition`, `environ`.
     pub facts: BTreeMap<String, Value>,
     /// The names among them that have no value, and the missing key that is the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub missing: BTreeMap<String, MissingKey>,
     /// The reason of an expected failure, if one is expected.
     pub xfail: Option<String>,
-    /// What it leaves for the cases that depend on it, if any do.
+    /// The outputs for the cases that depend on it, if any do.
     #[serde(rename = "offer", default, skip_serializing_if = "Option::is_none")]
     pub planned_outputs: Option<Box<PlannedOutputs>>,
-    /// How much of its log is kept and judged; `None`: all of it.
+    /// The limit on the log that is kept and judged; `None`: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_limit: Option<LogLimit>,
 }
 
-/// How long a log may be, and what becomes of one that is longer.
+/// The limit of a log, and the treatment of a longer one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLimit {
     /// Total of all sections.
@@ -80,13 +80,13 @@ words! {
         /// The case is `invalid{logs}`.
         #[default]
         Invalid = "invalid",
-        /// What was kept is judged, and the result has a warning.
+        /// The part that was kept is judged, and the result has a warning.
         Warn = "warn",
     }
 }
 
 impl Rules {
-    /// What `assert` and `value` evaluate, and whether the figure of each may be missing.
+    /// Returns the expressions of `assert` and `value`, and whether the figure of each may be missing.
     pub fn expressions(&self) -> impl Iterator<Item = (Expr, bool)> {
         let asserts = self.sanity.iter().filter_map(|assertion| match &assertion.claim {
             Claim::Assert { expression } => Some((expression, false)),

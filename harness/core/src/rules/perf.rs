@@ -7,10 +7,10 @@ use muster_text::{
 };
 use serde::{Deserialize, Serialize};
 
-/// How many values a median, or an item counted from the end, may hold in memory.
+/// The most values that a median, or an item counted from the end, may hold in memory.
 pub const VALUES_LIMIT: usize = 1_000_000;
 
-/// How many rows a table may have.
+/// The most rows of a table.
 pub const ROWS_LIMIT: usize = 10_000;
 
 /// One entry of `perf_variables`, rendered.
@@ -27,7 +27,7 @@ pub struct PerfVariable {
     pub per_section: bool,
     /// Finding no value is not a failure.
     pub optional: bool,
-    /// For colours and comparisons.
+    /// The better direction, for colours and comparisons.
     pub direction: Option<Direction>,
 }
 
@@ -59,7 +59,7 @@ impl PerfVariable {
     }
 }
 
-/// Where a figure comes from.
+/// The source of a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -70,14 +70,14 @@ pub enum Source {
         pattern: String,
         /// Another group: a name or a number.
         tag: Option<String>,
-        /// Which of several matches.
+        /// The match that counts of several.
         pick: Pick,
     },
     /// A CEL expression over the text and the variables before this one.
     Value(String),
 }
 
-/// Which matches make the figure.
+/// The matches that make the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pick {
@@ -87,7 +87,7 @@ pub enum Pick {
 }
 
 words! {
-    /// How several figures are combined.
+    /// The function that combines several figures.
     pub enum Reduce {
         First = "first",
         Last = "last",
@@ -102,7 +102,7 @@ words! {
         Count = "count",
     }
 
-    /// Which way is better.
+    /// The direction that is better.
     pub enum Direction {
         Higher = "higher",
         Lower = "lower",
@@ -123,7 +123,6 @@ pub struct Measurement {
     pub unit: String,
     pub bounds: Option<Bounds>,
     pub verdict: Verdict,
-    /// Which way is better.
     pub direction: Option<Direction>,
 }
 
@@ -149,7 +148,7 @@ pub struct Bounds {
     pub upper: Option<f64>,
 }
 
-/// How a figure compares with its reference.
+/// The result of comparing a figure with its reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -185,14 +184,14 @@ impl Verdict {
         }
     }
 
-    /// Whether the figure fails its case.
+    /// Returns whether the figure fails its case.
     pub fn is_bad(&self) -> bool {
         matches!(self, Self::Fail | Self::Xpass(_))
     }
 }
 
 impl Bounds {
-    /// Whether a value passes: both ends belong to the interval, an open end lets infinity through, NaN never passes.
+    /// Returns whether a value passes: both ends belong to the interval, an open end lets infinity through, NaN never passes.
     pub fn hold(&self, value: f64) -> bool {
         !value.is_nan() && self.lower.is_none_or(|lower| lower <= value) && self.upper.is_none_or(|upper| value <= upper)
     }
@@ -210,7 +209,7 @@ pub fn format_number(value: f64) -> String {
     format_digits(value, 6)
 }
 
-/// The same with as many significant digits as asked for; the integer part is never shortened.
+/// Formats a number with this many significant digits; the integer part is never shortened.
 pub fn format_digits(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "NaN".to_owned();

@@ -11,7 +11,6 @@ use serde_json::json;
 /// One item of `sanity`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
-    /// What is asserted.
     #[serde(flatten)]
     pub claim: Claim,
     /// A glob: it is about the kept files that this fits, not about the log.
@@ -22,7 +21,7 @@ pub struct Assertion {
     pub msg: Option<String>,
 }
 
-/// What an assertion says.
+/// The claim of an assertion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Claim {
@@ -47,7 +46,7 @@ pub enum Claim {
     Exit(ExitRule),
 }
 
-/// Which exit statuses count as success.
+/// The exit statuses that count as success.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitRule {

@@ -25,11 +25,11 @@ pub use platform::{all, command, environ, stat};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Process {
     pub pid: i32,
-    /// When it started, in the operating system's own unit: only good for comparing.
+    /// The start of the process, in the operating system's own unit: only good for comparing.
     pub start_time: u64,
 }
 
-/// What the operating system says of a process.
+/// The state of a process, as the operating system gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
     /// `R`, `S`, `D`, `Z` ...
@@ -40,7 +40,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Whether it still does something; a zombie only waits to be reaped.
+    /// Returns whether the process still does something; a zombie only waits to be reaped.
     pub fn lives(&self) -> bool {
         !matches!(self.state, b'Z' | b'X')
     }
@@ -57,12 +57,12 @@ impl Process {
         Self { pid, start_time: stat(pid).map_or(0, |stat| stat.start_time) }
     }
 
-    /// Whether it runs: neither gone, nor a zombie, nor a later process with its number.
+    /// Returns whether the process runs: neither gone, nor a zombie, nor a later process with its number.
     pub fn lives(self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.lives() && stat.start_time == self.start_time)
     }
 
-    /// As `lives`. `None`: it may be there and hidden from us, as `/proc` with `hidepid` hides the processes of others.
+    /// Returns [`Self::lives`], or `None` if the process may be hidden from us: `/proc` with `hidepid` hides those of other users.
     pub fn runs(self) -> Option<bool> {
         if self.lives() {
             return Some(true);
@@ -89,28 +89,27 @@ impl Process {
     }
 }
 
-/// Where a pid means something.
+/// The scope of a pid: a boot of a machine, and a pid namespace of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// Its name, for people: two containers of one machine may have two.
     pub host: String,
-    /// Which boot.
     pub boot_id: String,
-    /// Which pid namespace of that boot.
+    /// The pid namespace of that boot.
     pub pid_namespace: String,
-    /// Which installation, where the operating system numbers them: two machines may have one name.
+    /// The installation, where the operating system numbers them: two machines may have one name.
     #[serde(default)]
     pub machine_id: String,
 }
 
-/// How a machine looks from another.
+/// A machine in relation to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// Its pids are ours.
     Here,
-    /// The same machine, booted again since: none of its processes lives.
+    /// This machine, booted again since: none of its processes lives.
     RebootedSince,
-    /// The same boot, but another container: its pids are not ours.
+    /// Another container of this boot: its pids are not ours.
     OtherNamespace,
     /// Somewhere else.
     OtherHost,

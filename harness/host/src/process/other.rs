@@ -56,7 +56,7 @@ pub fn all() -> Vec<i32> {
     ask("ps", &["-A", "-o", "pid="]).lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
-/// Not to be had here.
+/// Returns nothing: this operating system does not show the environment of processes.
 pub fn environ(_pid: i32) -> Vec<u8> {
     Vec::new()
 }

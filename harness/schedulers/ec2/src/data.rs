@@ -36,7 +36,7 @@ type Copy = Arc<Mutex<Option<(u64, Timestamp)>>>;
 pub(crate) struct Here<'a> {
     pub cloud: &'a dyn Cloud,
     pub now: Timestamp,
-    /// Where files may lie meanwhile.
+    /// The folder for files on their way.
     pub folder: &'a Path,
 }
 

@@ -1,4 +1,4 @@
-//! What follows from a call that gave no answer.
+//! The errors of calls that gave no answer.
 
 use crate::cloud::{CloudError, Kind};
 use muster_core::error::{Class, SchedulerError};

@@ -1,6 +1,6 @@
-//! What carries our tags in the places of a scope, for `muster sweep` and for who takes a session over, and what has expired of it.
+//! Lists what carries our tags in the places of a scope, and what has expired of it, for `muster sweep` and for takeovers.
 //!
-//! Only what has `rfm-managed` is ours. What is past `rfm-expires` by ten minutes is over, whoever its owner is: clocks differ.
+//! A thing is ours if it has `rfm-managed`. It is over ten minutes after `rfm-expires`, whoever its owner is: clocks differ.
 
 use crate::{
     cloud::{CloudError, Filter, Instance, Kind, Tags, Thing},

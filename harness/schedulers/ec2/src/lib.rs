@@ -52,7 +52,7 @@ use std::{ptr, sync::Arc};
 
 const BY_TYPE: SharedKey = SharedKey::Refuses("choose an `instance_type` in `ec2_config`");
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &[plan::NAME],
     descr: "scripts on EC2 instances",
@@ -105,7 +105,7 @@ fn ec2() -> Ec2 {
     Ec2::new(Box::new(cloud::connect), Arc::new(clock::now))
 }
 
-/// Whether a partition with this scheduler runs on EC2: for commands about EC2 alone.
+/// Returns whether a partition with this scheduler runs on EC2: for commands about EC2 alone.
 pub fn is_ec2(descriptor: &Descriptor) -> bool {
     ptr::eq(descriptor, &raw const SCHEDULER)
 }

@@ -1,4 +1,4 @@
-//! What a session learns once of images and instance types: `preflight` and every launch share it.
+//! The images and instance types that a session asks for once: `preflight` and every launch share them.
 
 use crate::{
     cloud::{Cloud, CloudError, Image, Images, InstanceType},

@@ -31,7 +31,7 @@ use tokio::{
 /// The key of a check that holds its scenario.
 const KEY: &str = "fake";
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &["fake"],
     descr: "a scenario of statuses and logs: nothing runs",
@@ -86,12 +86,12 @@ impl FakeScheduler {
         self.server.calls()
     }
 
-    /// What was launched and not deleted.
+    /// Returns the jobs that were launched and not deleted.
     pub fn jobs(&self) -> Vec<Job> {
         self.server.jobs()
     }
 
-    /// How many launches have made something, deleted or not.
+    /// Returns the number of launches that have made a job, deleted or not.
     pub fn created(&self) -> usize {
         self.server.created()
     }

@@ -1,4 +1,4 @@
-//! What the scheduler `fake` follows: the format, and its mistakes.
+//! The format of the scenarios that the scheduler `fake` follows, and their mistakes.
 //!
 //! ```yaml
 //! launch:   { delay_ms: 20, taken: 1, not_now: [{ why: quota, retry_after_ms: 500 }], error: { class: infra, message: no route } }

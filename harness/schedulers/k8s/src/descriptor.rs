@@ -1,4 +1,4 @@
-//! What is known of Kubernetes without a connection: names, keys, options.
+//! The facts about Kubernetes that need no connection: names, keys, options.
 
 use crate::{
     api::{IPU, NAME},
@@ -15,7 +15,7 @@ use std::{ptr, sync::Arc, time::Duration};
 
 const IN_MANIFEST: SharedKey = SharedKey::Refuses("set it in the manifest, or in `k8s_patch`");
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &[NAME, IPU],
     descr: "Pods, Jobs and custom resources of a Kubernetes cluster; as `ipu` with Graphcore's `IPUJob` as the usual resource",
@@ -126,7 +126,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
     ..Descriptor::NONE
 };
 
-/// Whether a partition with this scheduler runs on Kubernetes: for commands about clusters alone.
+/// Returns whether a partition with this scheduler runs on Kubernetes: for commands about clusters alone.
 pub fn is_kubernetes(descriptor: &Descriptor) -> bool {
     ptr::eq(descriptor, &raw const SCHEDULER)
 }

@@ -11,8 +11,8 @@
 use muster_text::Value;
 use std::collections::BTreeMap;
 
-/// What the site file states, completed with what is detected. Reads a few files for every CPU, so call it once for an
-/// invocation, and only if a `local` partition is in use.
+/// Returns the facts of the site file, completed with those that are detected. Reads a few files for every CPU, so call it once
+/// for an invocation, and only if a `local` partition is in use.
 pub fn complete(stated: &BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     let mut facts = platform::detect().into_map();
     facts.extend(stated.clone());

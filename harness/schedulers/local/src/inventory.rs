@@ -1,11 +1,11 @@
-//! What runs on this machine with a mark of ours, for `muster sweep`; at the end of a session, what its jobs have left running.
+//! Jobs on this machine with a mark of ours, for `muster sweep`; at the end of a session, what its jobs have left running.
 //!
 //! ```text
 //! jobs of the scope --\
 //!                      look -> Found: a job whose processes `cleanup` ends
 //! marks in /proc -----/
 //! ```
-//! A mark may name a session that no database here has heard of: another user's, or another database's. Who asks decides.
+//! A mark may name a session that no database here has heard of: another user's, or another database's. The caller decides.
 
 use crate::{
     LocalScheduler, SCHEDULER,

@@ -52,7 +52,7 @@ use muster_text::{Value, decode::Key, diagnostic::Diagnostic};
 use parking_lot::Mutex;
 use std::{collections::HashMap, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &["local"],
     descr: "job scripts as processes of this machine",

@@ -1,4 +1,4 @@
-//! What distinguishes this machine from another one that had its name.
+//! The identity of this machine, which distinguishes it from another one that had its name.
 
 use muster_core::job::scheduler::NodeSeen;
 use std::fs;

@@ -21,16 +21,16 @@ use std::sync::Arc;
 pub(crate) struct LocalHandle {
     /// The text of `rfm_job.sh`.
     pub script: String,
-    /// What is put beside it first.
+    /// The files that are put into the stage folder first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staging: Option<Staging>,
     /// Variables taken over from the harness' own environment.
     pub pass_env: Vec<String>,
-    /// Where the pids below mean something.
+    /// The machine on which the pids below have a meaning.
     pub machine: Machine,
     /// The shell that runs the script, leader of its process group; `None` before the launch.
     pub leader: Option<Process>,
-    /// When it started; `None` before the launch.
+    /// The time of the start; `None` before the launch.
     pub started: Option<Timestamp>,
 }
 

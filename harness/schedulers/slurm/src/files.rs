@@ -43,7 +43,7 @@ pub(crate) struct ExitFile {
     /// The least that its log has.
     pub bytes: Option<u64>,
     pub ended: Option<Timestamp>,
-    /// How often Slurm has started the job again.
+    /// The number of times that Slurm has started the job again.
     pub restarts: u32,
     /// Its script was signalled: somebody, or Slurm, may have ended it.
     pub signalled: bool,

@@ -1,4 +1,4 @@
-//! What carries our name in the queues, for `muster sweep` and for who takes a session over. Jobs that have ended need no sweep.
+//! Lists the jobs in the queues with our name, for `muster sweep` and for takeovers. Jobs that have ended need no sweep.
 
 use crate::{
     answers::{State, descriptions, jobs::time},

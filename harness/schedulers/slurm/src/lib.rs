@@ -39,7 +39,7 @@ use muster_core::{
 use muster_text::Value;
 use std::sync::Arc;
 
-/// What is known of it without a connection.
+/// The facts about the scheduler that need no connection.
 pub static SCHEDULER: Descriptor = Descriptor {
     names: &[plan::NAME, "squeue"],
     descr: "batch jobs of a Slurm cluster",

@@ -1,5 +1,5 @@
-//! What Slurm has written at the end of a job's log: what its state and status do not say. It counts only if the last word is Slurm's:
-//! what was printed after that says that the script went on, and that its status is that of something else.
+//! Reads what Slurm has written at the end of a job's log, which state and status do not say. It counts only if the last line is
+//! Slurm's: later output shows that the script went on, and that its status has another cause.
 
 use muster_core::job::stage_folder::LOG_FILE;
 use muster_host::files as host_files;
@@ -14,7 +14,7 @@ const MOST: u64 = 16 << 10;
 /// What is found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct LogTail {
-    /// How long the log was.
+    /// The length of the log, in bytes.
     pub bytes: u64,
     /// Slurm says that it has ended the job, or a step of it, and no task has failed before.
     pub was_ended: bool,
@@ -27,7 +27,7 @@ pub(crate) struct LogTail {
 /// Slurm ended a job that used too much memory. Without cgroups its state does not say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OverMemory {
-    /// In bytes.
+    /// The memory that the job used, in bytes.
     pub used: u64,
     pub allowed: u64,
 }
@@ -37,9 +37,9 @@ pub(crate) struct OverMemory {
 pub(crate) struct FailedTask {
     /// `task 1 on n1: Exited with exit code 7`
     pub what: String,
-    /// As a shell has it.
+    /// The exit status as a shell has it.
     pub status: i32,
-    /// Those of the tasks that srun has ended.
+    /// The statuses of the tasks that srun has ended.
     pub others: Vec<i32>,
 }
 

@@ -1,5 +1,5 @@
-//! What can never run, before anything is launched: Slurm takes a job with a time limit above that of its partition, and lets it wait
-//! for ever.
+//! Finds jobs that can never run, before anything is launched: Slurm accepts a time limit above that of the partition, and the
+//! job then waits without end.
 
 use crate::{
     answers::settings::Partition,

@@ -1,4 +1,4 @@
-//! Why a program did not start.
+//! The reason why a program did not start.
 
 use crate::blocking;
 use muster_core::job::{
@@ -8,8 +8,8 @@ use muster_core::job::{
 use muster_host::files::open_regular;
 use std::io;
 
-/// Why the program of a job that is over was never started: its script could not load a module, say. Then there is nothing
-/// to judge, whatever statuses the check allows.
+/// Returns why the program of a job that is over was never started, for example because its script could not load a module.
+/// Then there is nothing to judge, whatever statuses the check allows.
 pub async fn fault(job: &Job, ending: &Ending) -> Option<String> {
     // What passes need not be asked.
     ending.exits.iter().find(|section| section.exit == Exit::Code(stage_folder::FAULT_STATUS))?;

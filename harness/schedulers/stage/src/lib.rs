@@ -23,7 +23,7 @@ pub use threads::Stager;
 
 use muster_core::job::workload::Staging;
 
-/// The same staging for another process, which may have another working directory.
+/// Returns the staging for a process that may have another working directory.
 #[must_use]
 pub fn absolute(staging: Staging) -> Staging {
     Staging { folder: std::path::absolute(&staging.folder).unwrap_or(staging.folder), ..staging }

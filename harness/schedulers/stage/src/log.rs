@@ -52,7 +52,7 @@ pub fn chunks(
     Ok(chunks)
 }
 
-/// What was added to a section after its first `at` bytes; `None`: nothing. A section that was truncated begins again.
+/// Returns what a section has after its first `at` bytes; `None`: nothing. A section that was truncated begins again.
 ///
 /// # Errors
 /// The log cannot be read: the chunks at the end of the job say why.

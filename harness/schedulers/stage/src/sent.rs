@@ -43,8 +43,8 @@ pub struct SentFile {
     pub data: Vec<u8>,
 }
 
-/// What was staged, in the order of its paths, without what Muster itself has written into the folder. Links are followed, and
-/// empty folders are left out. `most`: bytes that fit.
+/// Returns what was staged, in the order of its paths, without what Muster itself has written into the folder. Links are
+/// followed, and empty folders are left out. `most`: the most bytes that the files may have together.
 ///
 /// # Errors
 /// Of class `Config` if there is more, or something else than files; of class `Infra` if a file cannot be read, or its server is

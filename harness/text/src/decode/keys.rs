@@ -13,13 +13,13 @@ use std::{fmt, sync::Arc};
 pub struct Key<T> {
     /// The key as written in files.
     pub name: &'static str,
-    /// What it does, units and defaults included; the schema's description.
+    /// The effect of the key, with units and defaults: the schema's description.
     pub doc: &'static str,
     pub required: bool,
-    /// Only some schedulers take it; the others refuse or ignore it.
+    /// The schedulers decide: some take the key, the others refuse or ignore it.
     pub shared: bool,
     pub schema: fn() -> Value,
-    /// Whether null is a value of it; else the key counts as not there.
+    /// Null is a value of the key; else a null key counts as not there.
     pub takes_null: bool,
     /// Decodes its value into the struct.
     pub set: fn(&mut T, &Node, &mut Context),
@@ -47,13 +47,13 @@ pub type Instead = (&'static str, &'static str);
 
 /// All that is known of a mapping with fixed keys. Made by [`keys!`](crate::keys).
 pub struct Table<T: 'static> {
-    /// What has these keys, for messages: `a check`.
+    /// The thing that has these keys, for messages: `a check`.
     pub what: &'static str,
     pub keys: &'static [Key<T>],
     /// Keys of a later version of Muster.
     pub later: &'static [&'static str],
     pub instead: &'static [Instead],
-    /// Whether the mapping may have the keys of [`Context::more`] as well.
+    /// The mapping may have the keys of [`Context::more`] as well.
     pub is_open: bool,
 }
 
@@ -73,7 +73,7 @@ enum Appends {
 
 /// Settings that override others of the same kind.
 pub struct Overlay<'a> {
-    /// Where they are, for messages: "an entry of `when`".
+    /// The place of the settings, for messages: "an entry of `when`".
     pub what: &'a str,
     /// Other known keys, which are ignored here.
     pub own: &'a [&'a str],
@@ -176,7 +176,7 @@ impl<T> Table<T> {
         self.keys.iter().find(|key| key.name == name).map(Found::Own).or_else(more)
     }
 
-    /// Whether a mapping has an unknown key that was probably meant to be this one: that mistake is enough.
+    /// Returns whether a mapping has an unknown key that was probably meant to be this one: that mistake is enough.
     pub fn is_meant(&self, key: &str, node: &Node) -> bool {
         let known = || self.keys.iter().map(|key| key.name);
         let mut written = node.entries().iter().filter_map(|(name, _)| name.text());

@@ -19,12 +19,12 @@ use crate::{
 use serde_json::json;
 use std::ops::Deref;
 
-/// How scalars with placeholders are decoded.
+/// The treatment of scalars with placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholders {
-    /// When a file is read: its type is only known once it is rendered, so it decodes to `None` without a diagnostic.
+    /// The type is only known once the file is rendered: such a scalar decodes to `None` without a diagnostic.
     Defer,
-    /// Where none may be left: in a rendered tree, or in a file that has none.
+    /// A placeholder is a mistake: in a rendered tree, or in a file that has none.
     Refuse,
 }
 
@@ -45,12 +45,12 @@ impl Context {
         Self::with(placeholders, MoreKeys::default())
     }
 
-    /// The same, where open tables have `more` keys.
+    /// A context without mistakes yet, in which open tables have `more` keys.
     pub fn with(placeholders: Placeholders, more: MoreKeys) -> Self {
         Self { diagnostics: vec![], placeholders, more, overlay: false }
     }
 
-    /// Whether what is being decoded will be merged over something else, which may have what is missing.
+    /// Returns whether what is being decoded will be merged over something else, which may have what is missing.
     pub fn is_overlay(&self) -> bool {
         self.overlay
     }
@@ -104,8 +104,7 @@ impl Context {
 
 /// A value that can be read from a tree, and its JSON schema for editors.
 pub trait Decode: Sized {
-    /// Whether null is a value. Where it is not, a null entry of a mapping counts as missing: so a layer removes what one
-    /// below it sets.
+    /// Null is a value. If it is not, a null entry of a mapping counts as missing: so a layer removes what one below it sets.
     const TAKES_NULL: bool = false;
 
     /// Reads a value. `None` after a mistake, and for a placeholder under [`Placeholders::Defer`].

@@ -30,7 +30,7 @@ impl Span {
     }
 }
 
-/// Whether a diagnostic ends the session before anything is launched.
+/// The weight of a diagnostic: an error ends the session before anything is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     Error,
@@ -49,11 +49,11 @@ pub struct MissingKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     pub severity: Severity,
-    /// Where, unless it has no place in a file (a command-line option, say).
+    /// The place in a file. A command-line option, for example, has none.
     pub span: Option<Span>,
-    /// What is wrong: a lower-case fragment without a full stop.
+    /// A lower-case fragment without a full stop that says what is wrong.
     pub message: String,
-    /// What to do: an imperative fragment.
+    /// An imperative fragment that says what to do.
     pub hint: Option<String>,
     /// A second place that explains the first, with its own words.
     pub related: Option<(Span, String)>,
@@ -110,7 +110,7 @@ pub struct Sources {
 /// One file's name and text.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// As the user types it.
+    /// The path as the user types it.
     pub path: String,
     pub text: Arc<str>,
 }

@@ -1,4 +1,4 @@
-//! What an evaluation needs for certain, before there is a text: the missing key without which no text could be judged.
+//! Finds what an evaluation needs for certain, before there is a text: the missing key without which no text could be judged.
 //!
 //! Parts that read neither the text nor figures are evaluated. Around the others only the shape of the expression is known:
 //! a branch that may not be taken, an operand that may not decide and the body of a loop are needed only perhaps.

@@ -1,4 +1,4 @@
-//! How much one evaluation may do. CEL always ends, but `range(100000).all(i, range(100000).all(j, ...))` not within a day.
+//! Limits of one evaluation. CEL always ends, but `range(100000).all(i, range(100000).all(j, ...))` not within a day.
 //!
 //! ```text
 //! Scope (Effort) -begin-> Meter -`@meter`-> @step, @held in the tree, and the functions that read the text
@@ -40,14 +40,14 @@ const STEPS_AFTER_A_STOP: u64 = 1000;
 /// A clock that never goes back: the time since some moment.
 pub type Clock = fn() -> Duration;
 
-/// How much one evaluation may do.
+/// The limits of one evaluation.
 #[derive(Debug)]
 pub struct Effort {
     /// Iterations of loops.
     pub steps: u64,
     /// Elements that are put into lists and maps, with all that is in them.
     pub cells: u64,
-    /// How long it may take, by this clock.
+    /// The longest time, by this clock.
     pub time: Option<(Clock, Duration)>,
     /// No caller stops long or large operations from outside.
     pub is_alone: bool,
@@ -61,7 +61,7 @@ impl Effort {
         Self { steps, cells: 10_000_000, time: None, is_alone: true, spent: AtomicBool::new(false) }
     }
 
-    /// For what is read from files: ten million elements, and as long as this.
+    /// The limits for what is read from files: ten million elements, and this time.
     pub const fn timed(clock: Clock, limit: Duration) -> Self {
         Self { steps: u64::MAX, cells: 10_000_000, time: Some((clock, limit)), is_alone: true, spent: AtomicBool::new(false) }
     }

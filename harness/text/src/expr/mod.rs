@@ -40,7 +40,7 @@ use effort::Meter;
 use std::{collections::BTreeSet, ops::Range, sync::OnceLock, thread};
 use value::Number;
 
-/// How numbers are counted.
+/// The kinds of arithmetic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arithmetic {
     /// Integers stay integers, `7 / 2` is 3; in doubles only where an expression mixes both. For placeholders.
@@ -49,7 +49,7 @@ pub enum Arithmetic {
     Doubles,
 }
 
-/// What is wrong with an expression, or went wrong when it was evaluated.
+/// A mistake in an expression, or a failure of its evaluation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ExprError {
@@ -193,7 +193,7 @@ impl Expr {
         found
     }
 
-    /// What captured text does in this expression and probably is not meant to do.
+    /// Returns the uses of captured text in this expression that are probably not meant.
     pub fn doubtful(&self) -> Vec<ExprError> {
         let mut found = Vec::new();
         tree::captured::doubtful(&self.exact, &mut |part, message, hint| {
@@ -239,7 +239,7 @@ impl Expr {
         })
     }
 
-    /// Why an expression is false: its first false comparison, with both values.
+    /// Returns why an expression is false: its first false comparison, with both values.
     pub fn why_false(&self, scope: &Scope) -> Option<Unequal> {
         let found = self.with_context(scope, scope.text(), |tree, context| {
             explain::comparison::first(tree, false, context, (self.text(), &self.places))

@@ -1,4 +1,4 @@
-//! What an expression sees: names and their values, in layers, and for `assert` and `value` the text.
+//! The names that an expression sees and their values, in layers, and for `assert` and `value` the text.
 
 use super::{Effort, text::Text, value};
 use crate::{Value, diagnostic::MissingKey};
@@ -78,7 +78,7 @@ impl Scope {
         self.effort = Some(effort);
     }
 
-    /// The same bound as before, but what others have spent of it does not count here.
+    /// Sets the same limits again, of which nothing is spent yet.
     pub fn renew_effort(&mut self) {
         self.effort = Some(Arc::new(self.effort().renewed()));
     }
@@ -114,7 +114,7 @@ impl Scope {
         }
     }
 
-    /// Whether the name means something here.
+    /// Returns whether the name has a value here.
     pub fn has(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }

@@ -1,4 +1,4 @@
-//! From lines of tokens to text: blanks between tokens, columns of values and comments.
+//! Lays lines of tokens out as text: blanks between tokens, columns of values and comments.
 
 use super::scan::{Line, Token, TokenKind};
 

@@ -15,7 +15,7 @@ use crate::{
     yaml::{self, Kind, Node},
 };
 
-/// Why a text was not formatted.
+/// The reason why a text was not formatted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     #[error("the file has mistakes")]

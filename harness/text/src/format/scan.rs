@@ -1,4 +1,4 @@
-//! From a text to lines of tokens. The parser says where scalars, lists and mappings are; all that is between them is
+//! Scans a text into lines of tokens. The parser says where scalars, lists and mappings are; all that is between them is
 //! punctuation, blanks and comments.
 
 use granit_parser::{Event, Parser, ScalarStyle, StructureStyle, options};

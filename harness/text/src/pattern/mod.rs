@@ -45,7 +45,7 @@ struct Form {
     start: Option<Finder<'static>>,
 }
 
-/// Where the search for the next match starts.
+/// The place where the search for the next match starts.
 #[derive(Debug, Default)]
 pub struct Next {
     at: usize,
@@ -64,13 +64,13 @@ impl Next {
     }
 }
 
-/// Why a pattern does not compile, or which group it does not have.
+/// The reason why a pattern does not compile, or a group that it does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatternError {
-    /// What is wrong, a lower-case fragment.
+    /// A lower-case fragment that says what is wrong.
     pub message: String,
-    /// What to write instead.
+    /// A suggestion of what to write instead.
     pub hint: Option<String>,
     /// The place in the pattern, in bytes.
     pub at: Option<Range<usize>>,
@@ -169,7 +169,7 @@ impl Pattern {
         }
     }
 
-    /// Whether there is a match, which is known sooner than where it ends.
+    /// Returns whether there is a match, which is known sooner than where it ends.
     pub fn is_match(&self, text: Haystack<'_>) -> bool {
         if text.has_returns {
             return self.find_at(text, 0).is_some();
@@ -206,7 +206,7 @@ impl Pattern {
         self.regex().as_str()
     }
 
-    /// Whether a match can span lines or depend on where the text begins and ends.
+    /// Returns whether a match can span lines or depend on where the text begins and ends.
     pub fn reach(&self) -> Reach {
         self.0.reach
     }
@@ -244,7 +244,7 @@ impl Pattern {
         Ok(Groups { value, unit, key })
     }
 
-    /// Whether a group may match the empty text; 0 is the whole match.
+    /// Returns whether a group may match the empty text; 0 is the whole match.
     pub fn group_can_be_empty(&self, group: usize) -> bool {
         reach::parse(self.as_str()).is_ok_and(|hir| reach::group_can_be_empty(&hir, group))
     }

@@ -1,4 +1,4 @@
-//! How far a pattern can see: what decides whether a log may be searched block by block, and what a lint says.
+//! The reach of a pattern decides whether a log may be searched block by block, and what a lint says.
 
 use regex_syntax::{
     ParserBuilder,
@@ -8,7 +8,7 @@ use regex_syntax::{
     },
 };
 
-/// What a pattern's matches can depend on.
+/// The part of a text on which a pattern's matches can depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// One line and its borders: any block of whole lines gives the matches of the whole text.
@@ -72,7 +72,7 @@ pub(super) fn group_can_be_empty(hir: &Hir, group: usize) -> bool {
     }
 }
 
-/// What is dangerous about a pattern that compiles: a piece that may run over the whole log. Such a
+/// Returns the danger of a pattern that compiles: a piece that may run over the whole log. Such a
 /// search ends at `judge_limit` at the latest, but it is slow: `(?s)step(.*)tokens` took 51 s on 1 GiB.
 pub fn lint(pattern: &str) -> Option<String> {
     let hir = parse(pattern).ok()?;

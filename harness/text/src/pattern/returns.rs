@@ -13,7 +13,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy)]
 pub struct Haystack<'t> {
     pub bytes: &'t [u8],
-    /// If false, there is no carriage return in it.
+    /// `false`: the text has no carriage return.
     pub has_returns: bool,
 }
 
@@ -23,7 +23,7 @@ impl<'t> Haystack<'t> {
         Self { bytes, has_returns: memchr::memchr(b'\r', bytes).is_some() }
     }
 
-    /// What stands between two places, with newlines alone.
+    /// Returns the text between two places, with newlines alone.
     pub fn between(self, start: usize, end: usize) -> Cow<'t, [u8]> {
         let text = &self.bytes[start..end];
         let Some(first) = memchr::memchr(b'\r', text).filter(|_| self.has_returns) else { return Cow::Borrowed(text) };
@@ -118,10 +118,10 @@ fn without_line_ends(class: &Class) -> Class {
     class
 }
 
-/// What is wrong with a pattern that needs a carriage return.
+/// The message about a pattern that needs a carriage return.
 pub const NEVER_MATCHES: &str = "a part of the pattern never matches: no text has a carriage return";
 
-/// Whether a pattern, or one of its alternatives that is more than a line end, matches only what has a carriage return: nothing.
+/// Returns whether a pattern, or an alternative of it that is more than a line end, matches only text with a carriage return.
 pub fn needs_return(pattern: &str) -> bool {
     super::reach::parse(pattern).is_ok_and(|hir| has_dead_part(&hir))
 }

@@ -36,7 +36,7 @@ const ENDINGS: [&str; 12] = [
     "credentials",
 ];
 
-/// Whether what has this name is a secret.
+/// Returns whether a variable or key of this name holds a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let last = name.rsplit(['.', '_', '-']).next().unwrap_or_default();
     // `dbPwd`

@@ -1,4 +1,4 @@
-//! Which settings of a check are patterns, and which are expressions themselves.
+//! The settings of a check that are patterns, and those that are expressions themselves.
 
 /// What a node is, as far as placeholders care. It follows from the keys above it: `value` is an expression in
 /// `perf_variables` and a setting like any other in a manifest's `env`.

@@ -33,9 +33,9 @@ pub struct Node {
 pub enum Kind {
     /// Unresolved text.
     Scalar {
-        /// As written, escapes and folding undone.
+        /// The text as written, escapes and folding undone.
         text: String,
-        /// How it was written: only a plain scalar can be a number, a boolean or null.
+        /// The notation: only a plain scalar can be a number, a boolean or null.
         style: Style,
         /// An explicit tag: `!!str`, which makes text of a plain scalar. Others are refused when read.
         tag: Option<String>,
@@ -43,11 +43,11 @@ pub enum Kind {
     Seq(Vec<Node>),
     /// A mapping. Its keys are scalars and differ: a key written twice is a diagnostic, and its first value counts.
     Map(Vec<(Node, Node)>),
-    /// What could not be read; its diagnostic exists already.
+    /// A node that could not be read; its diagnostic exists already.
     Bad,
 }
 
-/// How a scalar was written.
+/// The notation of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Plain,
@@ -133,12 +133,12 @@ impl Node {
         self.plain().is_some_and(value::is_null)
     }
 
-    /// Whether it could not be read; its diagnostic exists already.
+    /// Returns whether the node could not be read; its diagnostic exists already.
     pub fn is_bad(&self) -> bool {
         matches!(&*self.kind, Kind::Bad)
     }
 
-    /// Whether this scalar contains a placeholder. Lists and mappings are not searched.
+    /// Returns whether this scalar contains a placeholder. Lists and mappings are not searched.
     pub fn has_placeholder(&self) -> bool {
         self.text().is_some_and(|text| text.contains("${{"))
     }
@@ -165,7 +165,7 @@ impl Node {
         Self { via: self.via, ..Self::new(self.span, Kind::Map(kept)) }
     }
 
-    /// Whether a placeholder is in this tree, in keys or values.
+    /// Returns whether a placeholder is in this tree, in keys or values.
     pub fn has_placeholder_within(&self) -> bool {
         match &*self.kind {
             Kind::Scalar { .. } => self.has_placeholder(),

@@ -1,4 +1,4 @@
-//! From text to trees: documents, anchors, `<<`, limits. A syntax error ends its document, not the file.
+//! Parses text to trees: documents, anchors, `<<`, limits. A syntax error ends its document, not the file.
 
 use super::{Kind, Node, Style, syntax};
 use crate::diagnostic::{Diagnostic, FileId, Span};
@@ -7,9 +7,9 @@ use std::{collections::HashMap, ops::Range};
 
 /// The largest file that is read.
 pub const MAX_BYTES: usize = 4 << 20;
-/// How deep lists and mappings may be nested, aliases followed.
+/// The deepest nesting of lists and mappings, aliases followed.
 pub const MAX_DEPTH: usize = 100;
-/// How many values a file may have, every alias counted as what it refers to.
+/// The most values of a file, every alias counted as what it refers to.
 pub const MAX_NODES: usize = 250_000;
 
 #[derive(Debug, Clone, Default)]

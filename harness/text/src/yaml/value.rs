@@ -1,4 +1,4 @@
-//! From trees to values and back to text: what an unquoted scalar means.
+//! Turns trees into values and back into text: the meaning of an unquoted scalar.
 //!
 //! Manifests mean what kubectl makes of them (go-yaml 2 below sigs.k8s.io/yaml): `0644` is octal, `1_000` a number.
 //! What kubectl reads in a way that surprises (`no`, `.inf`, `089`) is refused rather than copied.
@@ -126,10 +126,10 @@ pub fn to_value(node: &Node) -> Result<Value, Vec<Diagnostic>> {
     Conversion::new(Reader::Manifest, |_| false).of(node)
 }
 
-/// Whether a value is text to its reader, by the keys that lead to it; `[]` for an item of a list.
+/// Says whether a value is text to its reader, by the keys that lead to it; `[]` for an item of a list.
 pub type IsText = fn(&[&str]) -> bool;
 
-/// The same, with numbers and booleans as text, as they are written, where their reader takes nothing else.
+/// Turns a tree into a value; numbers and booleans become text, as written, where `is_text` says that their reader takes text only.
 ///
 /// # Errors
 /// As for [`to_value`].

@@ -122,7 +122,7 @@ pub(crate) fn a_session_that_was_killed_with_a_secret_is_attached_or_swept() {
     }
 }
 
-pub(crate) fn a4_a_name_that_another_session_has_is_left_alone_and_the_case_goes_on() {
+pub(crate) fn a_name_that_another_session_has_is_left_alone_and_the_case_goes_on() {
     let sandbox = Sandbox::new();
     let labelled = "metadata: { name: rfm-hello-abcdefgh, labels: { rfm: abcdefgh, rfm-session: another } }";
     sandbox.create(&pod("sleep 600").replace("metadata: { name: hello }", labelled));

@@ -49,8 +49,8 @@ pub(crate) fn a_job_of_three_pods_is_one_stdout_in_the_order_of_its_indices() {
     assert_eq!(sandbox.left(), [""; 0]);
 }
 
-/// The source document's Job, unedited, with a CPU stand-in for its image that prints what its pods printed.
-pub(crate) fn the_nbody_job_of_the_source_document_passes_its_references() {
+/// The shipped Job with a CPU stand-in for its image, which prints what one of its pods has printed on a GPU.
+pub(crate) fn the_nbody_job_passes_its_references() {
     let (sandbox, _turn) = Sandbox::queued();
     let log = include_str!("../../../../harness/core/testdata/nbody/rfm-jobtest-aotugiob-6xdms.log");
     sandbox.write("nbody.log.txt", log);
@@ -61,11 +61,11 @@ pub(crate) fn the_nbody_job_of_the_source_document_passes_its_references() {
         "resources": { "requests": { "cpu": "100m", "memory": "8Mi" }, "limits": { "cpu": "1", "memory": "64Mi" } } });
     let patch = json!({ "spec": { "template": { "spec": { "containers": [stand_in] } } } });
     sandbox.write(
-        "checks/nbody/seed.check.yaml",
-        &format!("name: seed\nextends: 'nbody.check.yaml#nbody-job'\nvalid_systems: ['test:gpu-service']\nk8s_patch: {patch}\n\
+        "checks/nbody/stand-in.check.yaml",
+        &format!("name: stand-in\nextends: 'nbody.check.yaml#nbody-job'\nvalid_systems: ['test:gpu-service']\nk8s_patch: {patch}\n\
                   reference: {{ 'test:gpu-service': {{ interactions: [250, -0.1, 0.1, Giter/s], flops: [7440, -0.1, 0.1, GFLOP/s] }} }}\n"),
     );
-    let ended = sandbox.muster(&["-c", "checks/nbody/seed.check.yaml", "-r", "--performance-report"]).expect(0);
+    let ended = sandbox.muster(&["-c", "checks/nbody/stand-in.check.yaml", "-r", "--performance-report"]).expect(0);
     let stdout = sandbox.stdout(&ended);
     assert_eq!(stdout.matches("double-precision GFLOP/s").count(), 3, "{stdout}");
     assert!(ended.stdout.contains("7439.68") && ended.stdout.contains("247.989"), "{}", ended.stdout);

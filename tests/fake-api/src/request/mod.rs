@@ -1,4 +1,4 @@
-//! What a request asks for, and the words of a refusal. Knows no objects but those that it is given.
+//! The meaning of a request, and the words of a refusal. Knows no objects but those that it is given.
 
 pub(crate) mod patch;
 pub(crate) mod path;

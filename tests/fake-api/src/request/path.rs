@@ -1,4 +1,4 @@
-//! What a request is about: its path and query.
+//! The path and query of a request.
 
 use http::Method;
 use std::collections::BTreeMap;

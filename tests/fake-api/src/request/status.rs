@@ -1,4 +1,4 @@
-//! What the API says when it says no: `Status` objects with the server's own sentences.
+//! The refusals of the API: `Status` objects with the server's own sentences.
 
 use http::StatusCode;
 use serde_json::{Value, json};

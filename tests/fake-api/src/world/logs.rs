@@ -1,4 +1,4 @@
-//! What containers wrote, as a node keeps it, and how it is served.
+//! The logs of containers, as a node keeps them, and how they are served.
 
 use bytes::Bytes;
 use futures_util::{Stream, stream};

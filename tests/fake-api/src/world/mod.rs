@@ -56,7 +56,7 @@ pub(crate) struct State {
     pub token: Option<String>,
     /// Seconds that the dates of its answers are ahead.
     pub clock_ahead: i64,
-    /// What pods do whose name contains the text; the last that fits.
+    /// The scripts of pods whose name contains the text; the last that fits.
     pub scripts: Vec<(String, Vec<Step>)>,
     /// Pods that live, by uid: they are notified when something changed them.
     pub alive: HashMap<String, Arc<Notify>>,

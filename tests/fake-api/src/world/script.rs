@@ -1,4 +1,4 @@
-//! What a pod does, in one line: `wait 200ms; run 1s; log hello; lines 100 5ms; exit 1 OOMKilled`.
+//! The script of a pod, in one line: `wait 200ms; run 1s; log hello; lines 100 5ms; exit 1 OOMKilled`.
 //!
 //! ```text
 //! wait D            stays as it is for that long               log TEXT     one line of the first container

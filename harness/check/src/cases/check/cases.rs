@@ -1,4 +1,4 @@
-//! From a check to its cases: what is decided before a partition is chosen, and where each variant may run.
+//! Expands a check to its cases: decides what can be decided before a partition is chosen, and where each variant may run.
 
 use super::Check;
 use crate::{
@@ -26,7 +26,7 @@ const VALID_SYSTEMS: &str = "valid_systems";
 /// The names that are known before a partition is chosen.
 const EARLY_KEYS: [&str; 4] = ["name", VALID_SYSTEMS, "valid_prog_environs", "tags"];
 
-/// What is known of a variant before a partition is chosen.
+/// The facts of a variant that are known before a partition is chosen.
 #[derive(Debug, Clone)]
 pub struct Early {
     valid_systems: Selector,

@@ -38,7 +38,7 @@ impl Hashes {
     }
 }
 
-/// Of a site file.
+/// Returns the hash of a site file.
 pub fn hash_of_site(site: &Node) -> String {
     let mut text = String::new();
     write(&site.without(&["descr"]), &mut text);

@@ -64,7 +64,7 @@ pub struct Check {
     pub(crate) manifests: Arc<Manifests>,
     /// Compiled placeholders, shared by all its cases.
     pub(crate) cache: Arc<Cache>,
-    /// What must have passed before it.
+    /// The cases that must have passed before it.
     pub needs: Needs,
     /// From a file that was not named: it runs as a fixture of others only.
     pub(crate) is_imported: bool,
@@ -210,7 +210,7 @@ impl Check {
         }
     }
 
-    /// Whether `name` is one of its parameters.
+    /// Returns whether `name` is one of its parameters.
     pub fn is_parameter(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| &*parameter.name == name)
     }
@@ -244,7 +244,7 @@ impl Check {
         }
     }
 
-    /// Whether it has a variable, or `num_tasks`, of this name.
+    /// Returns whether it has a variable, or `num_tasks`, of this name.
     pub fn is_variable(&self, name: &str) -> bool {
         name == "num_tasks" || self.declared_variables().any(|declared| declared == name)
     }
@@ -264,7 +264,7 @@ impl Check {
         std::iter::once(&self.tree).chain(self.rules.iter().map(|rule| &rule.overlay))
     }
 
-    /// Whether it has `valid_systems`. A check without it runs only as a fixture of others.
+    /// Returns whether it has `valid_systems`. A check without it runs only as a fixture of others.
     pub fn runs_by_itself(&self) -> bool {
         !self.is_imported && self.layers().chain(&self.overrides).any(|layer| layer.get("valid_systems").is_some())
     }

@@ -35,7 +35,7 @@ impl Decode for Arguments {
     }
 }
 
-/// Whether a shell would make more than one word of it.
+/// Returns whether a shell would make more than one word of it.
 pub fn is_shell_line(text: &str) -> bool {
     text.contains(|letter: char| letter.is_whitespace() || "|&;<>()$`\"'*?".contains(letter))
 }

@@ -31,23 +31,23 @@ keys! {
 }
 
 words! {
-    /// How often a fixture runs.
+    /// The scope of a fixture, which says how often it runs.
     #[derive(Default)]
     pub enum FixtureScope {
-        /// Once.
+        /// Runs once.
         Session = "session",
-        /// Once a partition.
+        /// Runs once a partition.
         Partition = "partition",
-        /// Once a partition and environment.
+        /// Runs once a partition and environment.
         Environment = "environment",
-        /// Once a case.
+        /// Runs once a case.
         #[default]
         Test = "test",
     }
 }
 
 words! {
-    /// What becomes of several variants of a fixture.
+    /// The treatment of several variants of a fixture.
     #[derive(Default)]
     pub enum FixtureAction {
         /// Each has a case of its own that uses it.
@@ -78,16 +78,16 @@ keys! {
 }
 
 words! {
-    /// Which cases of a check another one depends on.
+    /// The cases of a check that another one depends on.
     #[derive(Default)]
     pub enum How {
-        /// All.
+        /// All cases.
         Fully = "fully",
-        /// Those of the same partition.
+        /// The cases of the same partition.
         ByPart = "by_part",
-        /// Those of the same environment.
+        /// The cases of the same environment.
         ByEnv = "by_env",
-        /// Those of the same partition and environment.
+        /// The cases of the same partition and environment.
         #[default]
         ByCase = "by_case",
     }

@@ -247,7 +247,7 @@ pub(crate) fn texts<'n>(check: &'n Node, key: &'static str) -> impl Iterator<Ite
     nodes.filter(|node| !node.is_null() && !node.has_placeholder()).filter_map(|node| Some((node.text()?, node.span)))
 }
 
-/// Whether a check is only a base.
+/// Returns whether a check is only a base.
 pub fn is_abstract(check: &Node) -> bool {
     check.get("abstract").and_then(Node::plain).is_some_and(|word| word.eq_ignore_ascii_case("true"))
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 /// `reference` as written.
 #[derive(Debug, Clone)]
 pub enum ReferenceBlock {
-    /// By scope (`sys:part`, `sys`, `*`, a feature or extra), then by variable or `variable[key]`.
+    /// A mapping by scope (`sys:part`, `sys`, `*`, a feature or extra), then by variable or `variable[key]`.
     Scopes(Ordered<Ordered<ReferenceEntry>>),
     /// A list; the rule that is the most specific for a case applies.
     Rules(Vec<ReferenceRule>),

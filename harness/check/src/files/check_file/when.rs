@@ -8,7 +8,7 @@ use muster_text::{
     yaml::{Kind, Node},
 };
 
-/// What an entry of `when` sets, as far as that can be decoded without a case. `cases::when` reads its selectors.
+/// The settings of an entry of `when`, as far as they can be decoded without a case. `cases::when` reads its selectors.
 #[derive(Debug, Clone)]
 pub struct When(pub CheckFile);
 

@@ -1,4 +1,4 @@
-//! From the texts of all files to checks as trees; the paths it still wants are asked for, never opened.
+//! Turns the texts of all files into checks as trees. It asks for the paths it still wants, and never opens them.
 //!
 //! ```text
 //! add(check file) -> wanted() -> provide(text) ... until nothing is wanted -> finish() -> Loaded
@@ -64,7 +64,7 @@ enum Mention {
 pub struct Loaded {
     /// The concrete checks, each merged over its bases, in file order.
     pub checks: Vec<Document>,
-    /// How many checks the files hold, abstract and broken ones included.
+    /// The number of checks in the files, abstract and broken ones included.
     pub num_documents: usize,
     pub manifests: Arc<Manifests>,
     pub sources: Sources,
@@ -80,16 +80,16 @@ pub struct Document {
     pub path: Arc<str>,
     /// The check, merged over its bases.
     pub tree: Node,
-    /// Whether its bases, and its fixtures from other files, were found. Without them, what is missing in it is not reported.
+    /// Its bases, and its fixtures from other files, were found. If not, what is missing in it is not reported.
     pub is_whole: bool,
-    /// From a file that was not named: it runs as a fixture of others only.
+    /// The file was not named: the check runs as a fixture of others only.
     pub is_imported: bool,
 }
 
 /// The files that hold objects of schedulers, by path.
 #[derive(Debug, Default)]
 pub struct Manifests {
-    /// Whose keys mention them.
+    /// The schedulers whose keys mention the files.
     pub schedulers: Schedulers,
     files: HashMap<String, Vec<Node>>,
     paths: HashMap<FileId, String>,
@@ -125,7 +125,7 @@ fn mentioned<'n>(check: &'n Node, schedulers: &Schedulers) -> impl Iterator<Item
 }
 
 impl Loader {
-    /// With the schedulers whose keys may be in the files.
+    /// A loader for files that may have the keys of these schedulers.
     pub fn new(schedulers: Schedulers) -> Self {
         Self {
             schedulers,

@@ -44,7 +44,7 @@ use std::fmt::Write;
 /// How the check's part begins. Its shell leads no group of processes, so `kill -- -$$` is meant for the group that it is in.
 const PART: &str = "kill() { for rfm_arg do shift; [ \"$rfm_arg\" != \"-$$\" ] || rfm_arg=0; set -- \"$@\" \"$rfm_arg\"; done; command kill \"$@\"; }\n{\n:\n";
 
-/// What one layer of the surroundings puts before a program: a partition, an environment, the check. Later layers may
+/// A layer of preparation before a program: of a partition, an environment or the check. Later layers may
 /// use what earlier ones set, and within a layer variables what its modules set: ReFrame's order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Preparation<'a> {
@@ -56,10 +56,10 @@ pub struct Preparation<'a> {
     pub exports: &'a [(String, String)],
 }
 
-/// What a job script is made of, in the order in which it runs.
+/// The parts of a job script, in the order in which they run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Script<'a> {
-    /// What loads modules here; `None`: not set.
+    /// The program that loads modules here; `None`: not set.
     pub modules_system: Option<ModulesSystem>,
     /// The partition's, the environment's, the container platform's and the check's.
     pub preparations: &'a [Preparation<'a>],
@@ -73,11 +73,11 @@ pub struct Script<'a> {
     pub executable_opts: &'a [String],
     /// Instead of the executable: an argv, every word passed as it is.
     pub command: Option<&'a [String]>,
-    /// What `command` may begin with, as one word: the words of `${{ launcher }}`, which the shell expands. Empty: none.
+    /// The word with which `command` may begin: the words of `${{ launcher }}`, which the shell expands. Empty: none.
     pub launcher: &'a str,
     /// The check's commands after the executable, verbatim.
     pub postrun_cmds: &'a [String],
-    /// What keeps the exit status, `$rfm_status`; `None`: [`KEEP_STATUS`].
+    /// The command that keeps the exit status, `$rfm_status`; `None`: [`KEEP_STATUS`].
     pub keep_status: Option<&'a str>,
     /// It runs in a container: whose exit status is known, and whose folder may not be written to.
     pub in_container: bool,

@@ -1,4 +1,4 @@
-//! From a site file as written to a system: names resolved, the system's settings under those of its partitions.
+//! Builds a system from a site file as written: names resolved, the system's settings under those of its partitions.
 
 use super::{ContainerPlatformFile, DeviceFile, EnvironmentFile, ModeFile, NightsFile, PartitionFile, ProcessorFile, SiteFile};
 use crate::site::{

@@ -1,4 +1,4 @@
-//! Which of the systems this invocation is about.
+//! Picks the system that this invocation is about.
 
 use super::read;
 use crate::site::{Partition, System};

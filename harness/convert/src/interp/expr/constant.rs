@@ -1,4 +1,4 @@
-//! What is computed here and now: formats of constants, comprehensions over what is written out.
+//! Computes constants: formats, and comprehensions over what is written out.
 
 use crate::interp::{Interp, Made, Stop};
 use crate::{

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaseId(u32);
 
-/// What has changed.
+/// A change of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// All that it needs has passed: it may begin.
@@ -24,9 +24,9 @@ pub enum Change {
     /// It will never begin.
     Blocked {
         case: CaseId,
-        /// What it needs and did not pass.
+        /// The case that it needs and that did not pass.
         by: CaseId,
-        /// Why that did not: the first of the chain.
+        /// The first case of the chain that did not pass.
         root: CaseId,
     },
     /// It is over, and so is the last of those that need it, if any do.
@@ -170,12 +170,12 @@ impl Graph {
         (waiting, changes)
     }
 
-    /// Whether another case needs this one.
+    /// Returns whether another case needs this one.
     pub fn is_needed(&self, case: CaseId) -> bool {
         !self.node(case).users.is_empty()
     }
 
-    /// Whether it has its completion.
+    /// Returns whether it has its completion.
     pub fn is_finished(&self, case: CaseId) -> bool {
         matches!(self.node(case).state, State::Finished(_))
     }

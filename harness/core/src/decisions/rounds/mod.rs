@@ -27,7 +27,7 @@ use std::{
 /// So often is a case run again that the site took away and whose check wants that, without `--max-retries`.
 const DISRUPTION_RETRIES: u32 = 2;
 
-/// What makes a session run cases again.
+/// The policy by which a session runs cases again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// `--max-retries`: what failed, so many times. 0: only what `on_disruption` says.
@@ -47,7 +47,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// How many attempts there can be of a case with this `on_disruption`. `None`: nobody knows.
+    /// Returns the most attempts of a case with this `on_disruption`. `None`: no number limits them.
     pub fn most_attempts(self, on_disruption: Option<OnDisruption>) -> Option<u32> {
         match self {
             Self::Retry { max, .. } if on_disruption == Some(OnDisruption::Retry) => {
@@ -58,7 +58,7 @@ impl Policy {
         }
     }
 
-    /// Which attempts of a case count.
+    /// Returns which attempts of a case count.
     pub fn counting(self) -> Counting {
         match self {
             Self::Retry { .. } => Counting::Last,
@@ -70,7 +70,7 @@ impl Policy {
 /// `--retries-threshold`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
-    /// So many failures.
+    /// A number of failures.
     Count(u32),
     /// Failures in percent of the session's cases.
     Percent(u32),
@@ -111,13 +111,13 @@ pub struct Round<'a> {
     pub number: u32,
     /// Every attempt of the session, of earlier rounds too.
     pub results: &'a [&'a CaseResult],
-    /// Since the session began.
+    /// The time since the session began.
     pub elapsed: Duration,
     /// A signal or `--maxfail` ended it.
     pub cut_short: bool,
 }
 
-/// What follows a round.
+/// The decision after a round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Run these again, each as the attempt of this number.
@@ -190,7 +190,7 @@ fn most_retries(result: &CaseResult, max: u32) -> u32 {
     }
 }
 
-/// Whether a case will not be run again whatever the other cases do.
+/// Returns whether a case will not be run again whatever the other cases do.
 pub fn is_settled(policy: Policy, result: &CaseResult) -> bool {
     match policy {
         Policy::Retry { max, .. } if result.blocked_by.is_some() => result.attempt > max.max(DISRUPTION_RETRIES),
@@ -200,20 +200,20 @@ pub fn is_settled(policy: Policy, result: &CaseResult) -> bool {
     }
 }
 
-/// Whether a result is a failure of the session: `--maxfail` and `--retries-threshold` count these.
+/// Returns whether a result is a failure of the session: `--maxfail` and `--retries-threshold` count these.
 pub fn is_failure(result: &CaseResult) -> bool {
     result.outcome.row().grade == Grade::Bad && result.quarantine.is_none()
 }
 
-/// Whether a result is well only now: with `Counting::Last` a case has a second attempt because its first failed.
+/// Returns whether a result is well only now: with `Counting::Last` a case has a second attempt because its first failed.
 pub fn is_flaky(counting: Counting, result: &CaseResult) -> bool {
     counting == Counting::Last && result.attempt > 1 && matches!(result.outcome, Outcome::Pass | Outcome::Xfail)
 }
 
-/// What becomes of the cases of an earlier session when another goes on from there.
+/// The cases of an earlier session when another continues it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Restored {
-    /// Which of the selected cases run.
+    /// The selected cases that run.
     pub again: BTreeSet<CaseName>,
     /// Results that are taken over.
     pub results: Vec<CaseResult>,
@@ -266,14 +266,14 @@ pub fn needed_again<'a>(
 /// A session that was cut short is finished within this time; after it, what it measured is old.
 const RESUMED_WITHIN: Duration = Duration::from_hours(12);
 
-/// Whether a session that is about to begin runs the same cases of the same system as a past one, soon after it. The newest such
-/// session has their folders; it is finished if it does the same work, with the same settings.
+/// Returns whether a session that is about to begin runs the same cases of the same system as a past one, soon after it. The
+/// newest such session has their folders; it is finished if it does the same work, with the same settings.
 pub fn is_same_run(past: &Session, now: &Session) -> bool {
     let is_same = past.system == now.system && cases_of(&past.selection) == cases_of(&now.selection);
     is_same && now.counting == Counting::Last && may_be_resumed(past, now.started)
 }
 
-/// Whether a session that was cut short may still be finished by another one of the same cases.
+/// Returns whether a session that was cut short may still be finished by another one of the same cases.
 pub fn may_be_resumed(past: &Session, now: Timestamp) -> bool {
     let is_recent = now.since(past.started) <= RESUMED_WITHIN;
     !past.selection.is_empty() && past.counting == Counting::Last && is_recent
@@ -295,8 +295,8 @@ pub fn counted<'a>(counting: Counting, results: impl IntoIterator<Item = &'a Cas
     counting_results
 }
 
-/// How a session ends, by the attempts that count: its exit code, and what its skipped cases mean. A restored result is one of
-/// its cases like any other.
+/// Returns the exit code of a session, by the attempts that count, and the effect of its skipped cases. A restored result counts
+/// like any other.
 pub fn end<'a>(session: &Session, results: impl IntoIterator<Item = &'a CaseResult>, dropped: &Dropped) -> (u8, Skips) {
     let counting = counted(session.counting, results);
     let cases = || {

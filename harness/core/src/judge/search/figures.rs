@@ -29,9 +29,9 @@ type Reading = Result<f64, MissingValue>;
 
 #[derive(Debug, PartialEq)]
 pub(in crate::judge) struct Row {
-    /// For `per: section`.
+    /// The place of the section, for `per: section`.
     pub section: Option<usize>,
-    /// For a table.
+    /// The key of the row, for a table.
     pub key: Option<String>,
     pub value: Reading,
 }

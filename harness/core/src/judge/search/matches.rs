@@ -1,4 +1,4 @@
-//! Whether, how often and where a pattern is found.
+//! Searches for a pattern: whether, how often and where it is found.
 
 use super::Stretch;
 use crate::job::stdout::Stdout;

@@ -2,11 +2,11 @@
 
 mod figures;
 mod files;
+mod nbody;
 mod outcomes;
 mod references;
 mod returns;
 mod sanity;
-mod seed;
 
 use super::{Judgement, Monitor, Position, judge_in_blocks, search};
 use crate::{

@@ -1,9 +1,9 @@
-//! How the figures of a group are aggregated, and which columns there are.
+//! The aggregation of the figures of a group, and the columns of its table.
 
 use super::{SpecError, split};
 use std::fmt;
 
-/// What is computed of each group, and by what it is grouped.
+/// The functions of each group, and the columns by which figures are grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aggregation {
     pub calls: Vec<Call>,
@@ -18,7 +18,7 @@ pub struct Call {
     pub column: String,
 }
 
-/// What a function makes of the values of a group, in order of time.
+/// A function of the values of a group, in order of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     First,
@@ -27,7 +27,7 @@ pub enum Function {
     Max,
     Mean,
     Median,
-    /// Of a sample: divided by one less than their number.
+    /// The standard deviation of a sample: divided by one less than their number.
     Std,
     Sum,
     Count,
@@ -63,7 +63,7 @@ const NAMES: [(&str, Function); 9] = [
 /// Names of columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Columns {
-    /// Those of the default, and these.
+    /// The default columns, and these.
     Extend(Vec<String>),
     Replace(Vec<String>),
 }

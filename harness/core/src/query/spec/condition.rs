@@ -1,4 +1,4 @@
-//! What a condition behind `?` sees of a session: ReFrame's names, and the extras of the session.
+//! The scope of a condition behind `?`: ReFrame's names for a session, and its extras.
 
 use super::{Selection, SpecError};
 use crate::result::Session;
@@ -30,7 +30,7 @@ pub const NAMES: [&str; 18] = [
 /// The names whose values cost a look at every case of a session.
 const OF_CASES: [&str; 4] = ["num_failures", "num_aborted", "num_skipped", "tags"];
 
-/// What the cases of a session say.
+/// The counts over the cases of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaseCounts {
     pub failures: u32,
@@ -40,12 +40,12 @@ pub struct CaseCounts {
 }
 
 impl Selection {
-    /// Whether the condition asks about the cases of a session.
+    /// Returns whether the condition asks about the cases of a session.
     pub fn needs_cases(&self) -> bool {
         self.condition.as_ref().is_some_and(|condition| condition.names().iter().any(|name| OF_CASES.contains(&name.as_str())))
     }
 
-    /// Which of these sessions the condition admits. A session without an extra that the condition reads is not admitted.
+    /// Returns for each session whether the condition admits it. One without an extra that the condition reads is not admitted.
     ///
     /// # Errors
     /// A name that no session has, and what goes wrong in an evaluation.

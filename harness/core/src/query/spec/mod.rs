@@ -20,7 +20,7 @@ pub use aggregate::{Aggregation, Call, Columns, Function};
 pub use condition::{CaseCounts, NAMES};
 pub use select::{Filter, Filters, Range, Selection, When};
 
-/// What is wrong with a question: a lower-case fragment that says what to write.
+/// A mistake in a question: a lower-case fragment that says what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecError(pub String);

@@ -1,4 +1,4 @@
-//! Which results a question is about.
+//! Selects the results that a question is about.
 
 use super::{SpecError, split};
 use crate::{
@@ -12,25 +12,25 @@ use muster_text::{
 };
 use std::{fmt, sync::Arc};
 
-/// Which results a question is about: what holds for all of its parts.
+/// The results that a question is about: a part holds for all of the question.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// One of these sessions: a beginning of an id, or `latest`. Empty: any.
     pub sessions: Vec<String>,
     pub when: When,
     pub filters: Filters,
-    /// Of a session, after `?`.
+    /// The condition on a session, after `?`.
     pub condition: Option<Arc<Expr>>,
     text: String,
 }
 
-/// When a session has started.
+/// The time when a session has started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum When {
     #[default]
     Always,
     Period(Period),
-    /// In one of these nights.
+    /// A night from the first to the last of these.
     Nights {
         first: Night,
         last: Night,
@@ -38,28 +38,28 @@ pub enum When {
     LastNight,
 }
 
-/// Which sessions a selection means, with its times in numbers. All of it must hold.
+/// The sessions of a selection, with its times in numbers. All of it must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Range {
     /// Beginnings of ids, or `latest`. Empty: any.
     pub ids: Vec<String>,
-    /// From one point in time up to another, which does not belong to it.
+    /// The period of the start: its end does not belong to it.
     pub started: Option<(Timestamp, Timestamp)>,
     /// Both ends belong to it.
     pub nights: Option<(Night, Night)>,
-    /// In the night of the newest session.
+    /// The night is that of the newest session.
     pub is_last_night: bool,
 }
 
 impl Range {
-    /// Whether a session lies in it, by its times.
+    /// Returns whether a session lies in it, by its times.
     pub fn holds(&self, started: Timestamp, night: Option<Night>) -> bool {
         self.started.is_none_or(|(from, until)| from <= started && started < until)
             && self.nights.is_none_or(|(first, last)| night.is_some_and(|night| first <= night && night <= last))
     }
 }
 
-/// What is asked of a case. Of several filters of one kind, one must hold; of all kinds, each.
+/// The conditions on a case. Of several filters of one kind, one must hold; of all kinds, each.
 #[derive(Debug, Clone, Default)]
 pub struct Filters {
     pub systems: Vec<Filter>,
@@ -84,7 +84,7 @@ impl PartialEq for Selection {
 }
 
 impl Selection {
-    /// Whether it leaves out no session.
+    /// Returns whether it leaves out no session.
     pub fn is_everything(&self) -> bool {
         let Self { sessions, when, filters, condition, text: _ } = self;
         sessions.is_empty() && *when == When::Always && filters.is_empty() && condition.is_none()
@@ -183,7 +183,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Which sessions are meant; `at` gives a period its times.
+    /// Returns the sessions that are meant; `at` gives a period its times.
     ///
     /// # Errors
     /// A period that ends before it begins.
@@ -198,7 +198,7 @@ impl Selection {
         Ok(range)
     }
 
-    /// The same with these filters, too.
+    /// The selection with these filters, too.
     #[must_use]
     pub fn and(mut self, filters: &Filters) -> Self {
         self.filters.extend(filters);
@@ -218,7 +218,7 @@ impl Filters {
         systems.is_empty() && partitions.is_empty() && tags.is_empty() && checks.is_empty() && cases.is_empty()
     }
 
-    /// What is asked of a case by its name alone.
+    /// The filters of a case's name alone.
     #[must_use]
     pub fn without_tags(&self) -> Self {
         Self { tags: Vec::new(), ..self.clone() }
@@ -233,7 +233,7 @@ impl Filters {
         self.cases.extend(cases.iter().cloned());
     }
 
-    /// Whether a case with these tags is meant.
+    /// Returns whether a case with these tags is meant.
     pub fn admit(&self, name: &CaseName, tags: &[String]) -> bool {
         let any = |filters: &[Filter], texts: &[&str]| {
             filters.is_empty() || filters.iter().any(|filter| texts.iter().any(|text| filter.admits(text)))

@@ -6,11 +6,10 @@ use std::fmt::Write as _;
 /// A file that every instance fetches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fetched {
-    /// Where the instances have it, or the folder that it is unpacked into.
+    /// The path on the instances, or the folder that it is unpacked into.
     pub path: String,
     pub unpack: bool,
     pub check: Check,
-    /// Where it is in S3.
     pub bucket: String,
     pub key: String,
     /// Its bytes.

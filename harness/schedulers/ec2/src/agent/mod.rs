@@ -33,9 +33,9 @@ pub(crate) struct Orders<'a> {
     pub fetch: u64,
     /// It may be taken away, with a notice two minutes before.
     pub is_spot: bool,
-    /// What the script leaves is sent, too.
+    /// The files that the script leaves are sent, too.
     pub keeps_files: bool,
-    /// Where the disks of the instance are mounted. Empty: they are left alone.
+    /// The path where the disks of the instance are mounted. Empty: they are left alone.
     pub store: &'a str,
     /// A presigned address of the list of all others.
     pub boot_url: &'a str,
@@ -49,9 +49,9 @@ pub(crate) struct Pace {
     pub flush: u64,
     /// Bytes that are copied at once.
     pub block: u64,
-    /// Of these, how many a segment has.
+    /// The number of blocks in a segment.
     pub blocks: u64,
-    /// How often what an instance cannot begin without is tried.
+    /// The number of tries of each step without which an instance cannot begin.
     pub tries: u32,
     /// Seconds between two tries.
     pub pause: u64,

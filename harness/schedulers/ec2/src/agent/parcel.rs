@@ -1,4 +1,4 @@
-//! What an agent finds in the bucket: the bundle with the script, and the list of all addresses that it needs.
+//! The objects for an agent in the bucket: the bundle with the script, and the list of all addresses that it needs.
 
 use flate2::{Compression, GzBuilder};
 use muster_core::job::stage_folder::SCRIPT_FILE;

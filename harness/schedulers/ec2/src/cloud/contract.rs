@@ -1,4 +1,4 @@
-//! What every region does, in memory and on the wire: the same tests for both.
+//! The contract of a region, in memory and on the wire: the same tests for both.
 
 use super::{Cloud, CloudError, Filter, Images, Instance, Method, Tags};
 use muster_text::{Value, time::Timestamp};

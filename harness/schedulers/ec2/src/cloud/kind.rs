@@ -1,4 +1,4 @@
-//! What the codes of Amazon mean, wherever they come from.
+//! The meaning of Amazon's error codes, wherever they come from.
 
 use super::CloudError;
 

@@ -1,5 +1,5 @@
-//! What is asked of Amazon: the calls of EC2, S3, SSM and STS that this scheduler needs, and no other, with small types of its own.
-//! Decisions and tests see only this; the wire is behind it.
+//! The interface to Amazon: the calls of EC2, S3, SSM and STS that this scheduler needs, and no other, with small types of its
+//! own. Decisions and tests see only this; the wire is behind it.
 
 pub(crate) mod action;
 mod aws;
@@ -107,7 +107,7 @@ pub(crate) const PIECE: u64 = 1 << 20;
 pub(crate) struct Piece {
     pub bytes: Vec<u8>,
     pub etag: String,
-    /// When it was written, if the answer says so.
+    /// The time when it was written, if the answer says so.
     pub modified: Option<Timestamp>,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct Subnet {
     pub zone: String,
     pub vpc: String,
     pub free_addresses: u32,
-    /// How many it has, also those that are in use.
+    /// The number of all addresses, those in use among them.
     pub addresses: u32,
 }
 
@@ -228,7 +228,7 @@ pub(crate) struct Object {
     pub size: u64,
     /// It changes with the content.
     pub etag: String,
-    /// When it was written, if its listing says so.
+    /// The time when it was written, if its listing says so.
     pub modified: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! What a check and a site may say about EC2: the key tables, and the types of their values.
+//! The settings of checks and sites for EC2: the key tables, and the types of their values.
 //!
 //! ```text
 //! mod      `ec2_config` of a check          options  `sched_options` of a partition

@@ -66,9 +66,9 @@ const PARTITIONS: &[(&str, Partition)] = &[
 /// One of Amazon's separate clouds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Partition {
-    /// As an ARN has it.
+    /// The name in an ARN.
     pub name: &'static str,
-    /// Where its services are.
+    /// The domain of its services.
     pub domain: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What is refused, where and with which hint.
+//! Tests of what is refused, where and with which hint.
 
 use super::*;
 use muster_text::{

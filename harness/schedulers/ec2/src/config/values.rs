@@ -177,7 +177,7 @@ impl Decode for Region {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     pub name: String,
-    /// Without slashes at its ends.
+    /// The prefix of keys, without slashes at its ends.
     pub prefix: String,
 }
 

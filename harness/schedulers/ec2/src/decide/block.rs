@@ -1,4 +1,4 @@
-//! Whether a job fits into its capacity block.
+//! Decides whether a job fits into its capacity block.
 
 use crate::{cloud::Reservation, plan::Lifetime};
 use muster_text::time::{Timestamp, format_duration};

@@ -12,7 +12,7 @@ pub(crate) struct Tail {
     pub exit: i32,
     /// The length of the whole log.
     pub total: u64,
-    /// By their offset in the log. Lines that were damaged are missing.
+    /// The pieces by their offset in the log. Lines that were damaged are missing.
     pub pieces: BTreeMap<u64, Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is asked for after EC2 has refused.
+//! Decides on the next request after EC2 has refused one.
 
 use crate::{
     cloud::Kind,

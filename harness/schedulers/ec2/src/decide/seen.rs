@@ -1,4 +1,4 @@
-//! What EC2 and its agent have said of one instance.
+//! The facts that EC2 and its agent have given about one instance.
 
 use muster_core::job::scheduler::NodeSeen;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(crate) struct Member {
     pub state: State,
     /// `StateReason.Code` and its message, of an instance that has ended.
     pub reason: Option<(String, String)>,
-    /// What its agent said last.
+    /// The last status of its agent.
     pub said: Option<Said>,
     pub console: Console,
 }
@@ -40,7 +40,7 @@ pub(crate) enum Console {
 /// The object `status` of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Said {
-    /// Who says it. Empty: it could not find out.
+    /// The instance's own id. Empty: it could not find out.
     #[serde(default)]
     pub instance: String,
     pub state: Phase,
@@ -61,13 +61,13 @@ pub(crate) struct Said {
     pub microcode: String,
     /// Seconds since the Unix epoch: by the clock of the instance, and after `by_clock` by that of S3.
     pub started: Option<i64>,
-    /// When the script has ended.
+    /// The time when the script ended.
     #[serde(default)]
     pub ended: Option<i64>,
-    /// How long the log was then; while the script runs, how much of it was sent.
+    /// The length of the log then; while the script runs, the length that was sent.
     #[serde(default)]
     pub log_bytes: u64,
-    /// What has become of the files that the script has left.
+    /// The state of the files that the script has left.
     #[serde(default)]
     pub outputs: Outputs,
     pub t: i64,

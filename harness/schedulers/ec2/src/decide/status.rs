@@ -1,4 +1,4 @@
-//! What is known of a job, from what EC2 and the agents say.
+//! Decides the status of a job, from what EC2 and the agents say.
 //!
 //! ```text
 //! listed -> booted -> [ready, go] -> running -> [sending] -> done | timeout      as the agent says
@@ -32,15 +32,15 @@ const AGENT_FAILED: i32 = 125;
 /// A job that was launched.
 #[derive(Debug, Clone)]
 pub(crate) struct Launched {
-    /// What section names begin with: the rank follows.
+    /// The first part of section names: the rank follows.
     pub name: String,
     pub instances: u32,
     pub at: Timestamp,
-    /// From the launch to the first sign of life.
+    /// The longest time from the launch to the first sign of life.
     pub boot: Duration,
-    /// What fetching data sets may take.
+    /// The longest time for fetching data sets.
     pub fetch: Duration,
-    /// From the launch to when its own timer has ended it.
+    /// The time from the launch to when its own timer has ended it.
     pub lives: Duration,
 }
 

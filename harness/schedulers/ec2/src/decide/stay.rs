@@ -1,4 +1,4 @@
-//! Which instances stay when a case has ended.
+//! Decides which instances stay when a case has ended.
 
 use crate::decide::seen::{Member, Phase};
 use std::collections::BTreeSet;

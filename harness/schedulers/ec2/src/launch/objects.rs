@@ -1,4 +1,4 @@
-//! What an agent finds in S3, and the addresses by which it does.
+//! The objects for an agent in S3, and the addresses by which it finds them.
 
 use crate::{
     agent::{
@@ -29,7 +29,7 @@ use std::{
 pub(super) struct Parcel {
     /// The address of the list of all others.
     pub boot_url: String,
-    /// What its data sets take of a volume.
+    /// The size of its data sets on a volume, in GiB.
     pub data_gib: u32,
     /// Seconds that fetching them may take.
     pub fetch: u64,

@@ -1,4 +1,4 @@
-//! Whether what EC2 has launched starts. It may take a request and then have no room: its instances end before they have run.
+//! Sees whether launched instances start. EC2 may take a request and then have no room: its instances end before they have run.
 
 use crate::{
     cloud::Instance,

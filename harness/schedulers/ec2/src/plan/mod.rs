@@ -65,11 +65,11 @@ const NAME_LIMIT: usize = 40;
 pub(crate) struct Handle {
     pub place: Place,
     pub bucket: Bucket,
-    /// Where the job's objects are in the bucket, with a slash at the end.
+    /// The prefix of the job's objects in the bucket, with a slash at the end.
     pub prefix: String,
     /// `rfm-NAME-abcdefgh`: the tag `Name`, and the name of a security group or placement group of its own.
     pub name: String,
-    /// What `ClientToken` begins with: the number of the request follows.
+    /// The first part of each `ClientToken`: the number of the request follows.
     pub token: String,
     pub tags: BTreeMap<String, String>,
     pub image: Image,
@@ -89,7 +89,7 @@ pub(crate) struct Handle {
     pub placement: Option<Placement>,
     #[serde(default)]
     pub capacity_reservation: Option<String>,
-    /// Where the disks of the instances themselves are mounted.
+    /// The path where the disks of the instances themselves are mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_store: Option<String>,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(crate) struct Handle {
     /// Variables taken over from the harness' own environment.
     #[serde(default)]
     pub pass_env: Vec<String>,
-    /// How often EC2 and S3 are asked, and how often an agent sends its log.
+    /// The interval at which EC2 and S3 are asked, and at which an agent sends its log.
     #[serde(default = "poll_interval")]
     pub poll_interval: Duration,
     #[serde(default)]
@@ -107,7 +107,7 @@ pub(crate) struct Handle {
     /// Seconds that fetching its data sets may take at most.
     #[serde(default = "longest_fetch")]
     pub longest_fetch: u64,
-    /// What the instances fetch before the script begins.
+    /// The data sets that the instances fetch before the script begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataSet>,
     /// The files that are sent with the script.
@@ -119,7 +119,7 @@ pub(crate) struct Handle {
     /// Its instances, in the order of their ranks.
     #[serde(default)]
     pub ids: Vec<String>,
-    /// What its instances cost.
+    /// The prices of its instances.
     #[serde(default)]
     pub prices: Prices,
     /// Volumes that no instance uses: an inventory has found them.
@@ -148,11 +148,11 @@ pub(crate) struct Place {
 pub(crate) struct Lifetime {
     /// The script's own limit.
     pub limit: u64,
-    /// How long a failed one is kept.
+    /// The time for which a failed instance is kept.
     pub keep: u64,
-    /// From the launch to the first sign of life.
+    /// The longest time from the launch to the first sign of life.
     pub boot: u64,
-    /// How long its data sets may take, which is known when they are.
+    /// The longest time for its data sets, which is known when they are.
     #[serde(default)]
     pub fetch: u64,
 }

@@ -1,4 +1,4 @@
-//! What is asked for, in order. The first that EC2 has capacity for is taken.
+//! The requests for instances, in order. The first that EC2 has capacity for is taken.
 
 use crate::config::Market;
 use serde::{Deserialize, Serialize};

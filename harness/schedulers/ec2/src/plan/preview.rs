@@ -1,4 +1,4 @@
-//! What `--dry-run` prints: the request that is sent first, what is tried after it, and the script.
+//! The text of `--dry-run`: the request that is sent first, what is tried after it, and the script.
 
 use super::{
     Handle, Offer, orders,

@@ -12,9 +12,9 @@ pub(crate) struct Found {
     pub root_device: String,
     /// The size of its snapshot.
     pub root_gib: u32,
-    /// What the data sets take.
+    /// The size of the data sets, in GiB.
     pub data_gib: u32,
-    /// Of the instance type; each gets an adapter with `network: efa`.
+    /// The network cards of the instance type; each gets an adapter with `network: efa`.
     pub network_cards: u32,
     /// The security group that was created for the job.
     pub own_group: Option<String>,

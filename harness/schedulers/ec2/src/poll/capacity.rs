@@ -1,4 +1,4 @@
-//! What EC2 had no room for, and who asks for it next: one job at a time, and nearly in the order in which they began to wait.
+//! The refusals for lack of room, and who asks next: one job at a time, and nearly in the order in which they began to wait.
 //!
 //! ```text
 //! refused --a minute, or an end of own instances--> may be asked --the next job--> asked --launched--> may be asked
@@ -61,7 +61,7 @@ struct Remembered {
 pub(crate) struct Attempts {
     /// Requests that were sent: each needs a token of its own.
     pub requests: u32,
-    /// When this process looked first for what others have launched.
+    /// The time when this process first looked for what others have launched.
     pub looked: Option<Instant>,
     pub asked: Asked,
 }

@@ -1,4 +1,4 @@
-//! What all jobs at a place share: the connection, one task that looks, and what was learned.
+//! The parts that all jobs at a place share: the connection, one task that looks, and what was learned.
 
 use super::{
     capacity::{Attempts, Capacity, Wanted},

@@ -1,4 +1,4 @@
-//! What is remembered of a job, and what is told of it.
+//! The state that is kept of each job, and what others are told of it.
 
 use crate::{
     cloud::{Instance, Object},
@@ -34,9 +34,9 @@ const LEAST_FIFTHS: u32 = 2;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Known {
     pub status: Option<JobStatus>,
-    /// Why it cannot be followed to an end of its own.
+    /// The reason why it cannot be followed to an end of its own.
     pub failure: Option<(Class, String)>,
-    /// Why the last look has not seen all of it.
+    /// The reason why the last look has not seen all of it.
     pub outage: Option<Arc<str>>,
 }
 
@@ -52,11 +52,11 @@ impl Known {
 pub(crate) struct Sight {
     /// The number of the look; 0: there was none.
     pub number: u64,
-    /// In the order of ranks.
+    /// The members, in the order of ranks.
     pub members: Vec<Member>,
     /// All that EC2 lists, also those of a request whose answer was lost.
     pub instances: Vec<Instance>,
-    /// By their names below the prefix of the job.
+    /// The objects, by their names below the prefix of the job.
     pub objects: BTreeMap<String, Object>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Tracked {
 /// What earlier looks have shown, by rank.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// With the version of the object.
+    /// The last status of each agent, with the version of its object.
     pub said: BTreeMap<u32, (String, Said)>,
     /// Seconds by which the clock of each is behind.
     pub behind: BTreeMap<u32, i64>,
@@ -91,7 +91,7 @@ pub(super) struct Memory {
 /// What was read of a console.
 #[derive(Debug)]
 pub(super) struct ReadConsole {
-    /// When it was asked for, and given, first.
+    /// The time when it was first asked for; `first` is that of the first answer.
     pub asked: Instant,
     pub first: Option<Instant>,
     pub console: Console,

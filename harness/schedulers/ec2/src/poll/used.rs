@@ -1,4 +1,4 @@
-//! How long the instances of jobs were there, as looks have shown.
+//! Counts how long the instances of jobs were there, as looks have shown.
 
 use crate::{cloud::Instance, decide::seen::State, poll::state};
 use muster_core::job::inventory::JobId;

@@ -1,4 +1,4 @@
-//! What a preflight has written and not removed yet.
+//! The objects that a preflight has written and not removed yet.
 
 use crate::cloud::{Cloud, CloudError};
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! What `muster doctor` asks of a partition beside the preflight of its cases: whose credentials there are, and until when.
+//! The questions of `muster doctor` to a partition beside the preflight of its cases: the owner of the credentials, and their end.
 
 use crate::{
     cloud::{CloudError, CredentialsEnd},

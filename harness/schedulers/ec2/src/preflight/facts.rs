@@ -1,4 +1,4 @@
-//! What a region has answered. Each question is asked once for all workloads, and all at the same time.
+//! Asks a region for facts. Each question is asked once for all workloads, and all at the same time.
 
 use crate::{
     cloud::{Cloud, CloudError, CredentialsEnd, Filter, Image, Instance, InstanceType, Reservation, Subnet, action},
@@ -33,7 +33,7 @@ const ANY_IMAGE: &str = "ami-00000000000000000";
 
 /// A launch that is tried with `DryRun`.
 pub(super) struct Trial {
-    /// The same for those that are checked alike.
+    /// The key of the check: requests that are checked alike have the same.
     pub key: String,
     pub request: Value,
     /// It is the request of the launch: what is wrong with it is wrong with the workload. Else it says whether one may launch.
@@ -59,22 +59,22 @@ pub(super) struct Facts {
     pub region: String,
     pub credentials: Option<Result<Option<CredentialsEnd>, CloudError>>,
     pub images: BTreeMap<config::Image, Option<Result<Image, Unresolved>>>,
-    /// By name; those that do not exist are not there.
+    /// The types by name; those that do not exist are not there.
     pub types: Option<Result<BTreeMap<String, InstanceType>, CloudError>>,
     /// The names of all types of the region, if one of them does not exist.
     pub all_types: Vec<String>,
     /// Pairs of type and zone.
     pub offered: Option<Result<BTreeSet<(String, String)>, CloudError>>,
     pub subnets: Option<Result<BTreeMap<String, Subnet>, CloudError>>,
-    /// Those of Muster.
+    /// The instances of Muster.
     pub listed: Option<Result<Vec<Instance>, CloudError>>,
-    /// By id; `None` in it: there is none.
+    /// The reservations by id; `None` in it: there is none.
     pub reservations: BTreeMap<String, Option<Result<Option<Reservation>, CloudError>>>,
-    /// By bucket and its prefix: what kept an object from being written, read, listed and deleted.
+    /// The errors that kept an object from being written, read, listed and deleted, by bucket and its prefix.
     pub buckets: BTreeMap<(String, String), Vec<CloudError>>,
-    /// By the key of a trial.
+    /// The results of trials, by the key of the trial.
     pub trials: BTreeMap<String, Option<Result<(), CloudError>>>,
-    /// What kept other calls from being allowed that jobs make.
+    /// The refusals of other calls that jobs make.
     pub others: Vec<CloudError>,
     /// A bucket did not answer in time.
     is_silent: bool,

@@ -1,4 +1,4 @@
-//! What is known before the first launch: credentials, images, types, subnets, the bucket, rights and quotas.
+//! Checks before the first launch: credentials, images, types, subnets, the bucket, rights and quotas.
 //!
 //! ```text
 //! mod     the requests of a preflight of one region, and what follows for which workload
@@ -6,7 +6,7 @@
 //! wrong   what follows from that, without I/O
 //! doctor  what `muster doctor` asks beside that
 //! ```
-//! It finds what would certainly fail, all at once. What may pass, and what is not answered in time, is left to the launch.
+//! It finds what would certainly fail, all at once. Problems that may pass, and unanswered questions, are left to the launch.
 
 pub(crate) mod doctor;
 mod facts;

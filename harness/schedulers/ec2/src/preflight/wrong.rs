@@ -1,4 +1,4 @@
-//! What a workload would fail of, by what a region has answered.
+//! Finds why a workload would fail, by what a region has answered.
 
 use super::facts::{Facts, is_forbidden};
 use crate::{

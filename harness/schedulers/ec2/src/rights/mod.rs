@@ -1,4 +1,4 @@
-//! What an account has to allow and to have, for the jobs that are planned: a policy, and commands for an administrator.
+//! The rights and resources that planned jobs need in an account: a policy, and commands for an administrator.
 
 mod setup;
 
@@ -13,11 +13,11 @@ use muster_text::{Value, diagnostic::Diagnostic};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What a case would create on EC2.
+/// The plan of a case on EC2.
 #[derive(Debug, Clone)]
 pub struct Plan(pub(crate) Handle);
 
-/// What a case creates.
+/// Plans a case.
 ///
 /// # Errors
 /// Every reason why this workload cannot run on EC2.

@@ -1,4 +1,4 @@
-//! What a sweep finds.
+//! Tests of what a sweep finds.
 
 use super::{START, World, job};
 use crate::{

@@ -1,4 +1,4 @@
-//! What EC2 refuses, answers late, and has launched before.
+//! Tests of launches that EC2 refuses, answers late, or has done before.
 
 use super::{World, job, job_of, lost, numbered};
 use crate::poll::TURN;

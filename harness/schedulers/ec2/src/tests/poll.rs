@@ -1,4 +1,4 @@
-//! What is known of jobs while they run.
+//! Tests of the status of jobs while they run.
 
 use super::{START, World, job, numbered};
 use crate::{

@@ -1,4 +1,4 @@
-//! What the Kubernetes API is made of: resources, places, labels, times, amounts, selectors. Pure, and used by everything else.
+//! The parts of the Kubernetes API: resources, places, labels, times, amounts, selectors. Pure, and used by everything else.
 
 pub(crate) mod clock;
 mod merge;
@@ -70,23 +70,23 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// From an object's `apiVersion` and `kind`.
+    /// Reads an object's `apiVersion` and `kind`.
     pub fn of(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), plural: None }
     }
 
-    /// Whether both are the same kind, in whatever version.
+    /// Returns whether both are the same kind, in whatever version.
     pub fn is_same_kind(&self, other: &Self) -> bool {
         self.group == other.group && self.kind == other.kind
     }
 
-    /// Whether it is a plain pod.
+    /// Returns whether it is a plain pod.
     pub fn is_pod(&self) -> bool {
         self.group.is_empty() && self.kind == "Pod"
     }
 
-    /// Whether it is a Job of Kubernetes itself; others have kinds of that name too.
+    /// Returns whether it is a Job of Kubernetes itself; others have kinds of that name too.
     pub fn is_job(&self) -> bool {
         self.group == "batch" && self.kind == "Job"
     }

@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 /// Logs that are read in turns cost no more than one request in this time, all of them together.
 const BETWEEN_READS: Duration = Duration::from_millis(50);
 
-/// What a session may have open.
+/// The limit of requests and logs that a session may have open.
 #[derive(Debug)]
 pub struct Budget {
     requests: Semaphore,
@@ -27,7 +27,7 @@ pub struct Budget {
     polled: AtomicUsize,
 }
 
-/// How many of each.
+/// The most open requests and logs of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     /// Requests that are answered at once.
@@ -39,7 +39,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// For a process that may have so many files open.
+    /// The shares for a process that may have that many files open.
     pub fn of_open_files(limit: u64) -> Self {
         let share = |part: u64, least, most| usize::try_from(limit / part).unwrap_or(usize::MAX).clamp(least, most);
         Self { requests: share(12, 2, 256), reads: share(16, 2, 64), follows: share(5, 2, 2_000) }

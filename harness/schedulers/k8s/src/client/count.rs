@@ -1,4 +1,4 @@
-//! How many requests were sent, by kind: the measure of the load that a session puts on the API server.
+//! Counts the requests by kind: the measure of the load that a session puts on the API server.
 
 use parking_lot::Mutex;
 use std::{collections::BTreeMap, fmt};

@@ -1,5 +1,5 @@
-//! What a server has and grants before anything is sent: the kinds that it serves, with one request for each group and version that
-//! has a kind that is not built in; the namespace; the rights of the account.
+//! Asks a server what it has and grants before anything is sent: the kinds that it serves, with one request for each group and
+//! version that has a kind that is not built in; the namespace; the rights of the account.
 
 use super::{
     Cluster,

@@ -63,7 +63,7 @@ pub struct Cluster {
     clock: ServerClock,
 }
 
-/// When a silent connection counts as broken. Both are tried again.
+/// The times after which a silent connection counts as broken. Both are tried again.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
     /// A request has no answer.
@@ -87,7 +87,7 @@ impl Cluster {
         Self::connect_within(place, Arc::default()).await
     }
 
-    /// The same, sharing what may be open at once with others.
+    /// Reads how to connect, and shares the limits of a budget with other clusters.
     ///
     /// # Errors
     /// As `connect`.
@@ -126,7 +126,7 @@ impl Cluster {
         self.login.first().await
     }
 
-    /// Where it leads.
+    /// The place that it leads to.
     pub fn place(&self) -> &ClusterPlace {
         &self.place
     }
@@ -136,12 +136,12 @@ impl Cluster {
         &self.budget
     }
 
-    /// What time it is there.
+    /// The server's clock.
     pub fn clock(&self) -> &ServerClock {
         &self.clock
     }
 
-    /// What was sent so far.
+    /// The requests that were sent so far.
     pub fn requests(&self) -> Requests {
         self.counters.read()
     }

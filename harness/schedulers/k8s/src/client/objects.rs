@@ -18,12 +18,12 @@ const PAGE: &str = "500";
 
 const JSON: &str = "application/json";
 
-/// What the server made of what it was sent.
+/// The server's answer to a creation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
     /// The object, with its uid and every default.
     pub object: Value,
-    /// What the server warns of: a field that was dropped, a pod that Pod Security will refuse.
+    /// The server's warnings: a field that was dropped, a pod that Pod Security will refuse.
     pub warnings: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Deleted {
 pub struct Listed {
     /// The objects.
     pub items: Vec<Value>,
-    /// Where a watch continues.
+    /// The version from which a watch continues.
     pub version: String,
 }
 
@@ -74,7 +74,7 @@ impl Dated {
     }
 }
 
-/// Which objects of a kind; everything `None`: all of the namespace.
+/// A selection of the objects of a kind; everything `None`: all of the namespace.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Selection<'a> {
     /// `rfm=abcdefgh`
@@ -115,12 +115,12 @@ impl Cluster {
         Ok(Listed { items, version })
     }
 
-    /// What is to be known of the objects of a kind: of large ones no more than a page is in memory.
+    /// Returns what `read` takes from each object of a kind: of large objects no more than a page is in memory.
     pub async fn list_of<T>(&self, resource: &Resource, read: impl Fn(Value) -> Option<T>) -> Result<Vec<T>, ApiError> {
         self.pages(resource, Selection::default(), Answer::json, read).await.map(|(items, ..)| items)
     }
 
-    /// The same of few objects, each with its age, and the server's time.
+    /// Returns a selection of few objects, each with its age, and the server's time.
     pub async fn list_dated(
         &self,
         resource: &Resource,

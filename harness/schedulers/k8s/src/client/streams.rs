@@ -26,22 +26,22 @@ use tokio::time::timeout;
 /// The server ends a watch after this time; kept below what load balancers allow an idle connection.
 const WATCH_SECONDS: &str = "290";
 
-/// Which part of which log. Every line carries its time.
+/// A part of the log of one container. Every line carries its time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LogQuery {
-    /// Which container.
+    /// The container's name.
     pub container: String,
     /// Stay and read on.
     pub follow: bool,
-    /// Only lines of this second and later: the kubelet cuts it to whole seconds.
+    /// The second of the oldest line: the kubelet cuts the time to whole seconds.
     pub since: Option<Timestamp>,
     /// The log of the container's life before this one.
     pub previous: bool,
-    /// At most so many bytes.
+    /// The most bytes.
     pub limit_bytes: Option<u64>,
 }
 
-/// What a watch can show.
+/// An object that a watch can show.
 pub trait Watched: Sized + Send + 'static {
     /// Reads one without `managedFields`.
     fn read<'de, D: Deserializer<'de>>(text: D) -> Result<Self, D::Error>;

@@ -1,4 +1,4 @@
-//! What `muster doctor` says of a place, from what its server has answered. Pure; `scheduler` asks.
+//! The lines of `muster doctor` for a place, from what its server has answered. Pure; `scheduler` asks.
 //!
 //! ```text
 //! route, Contact          -contacted-> proxy, cluster, clock

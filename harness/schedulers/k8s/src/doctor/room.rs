@@ -1,4 +1,4 @@
-//! Whether the nodes of a cluster have room for pods: what they have at all, not what is free now.
+//! Decides whether the nodes of a cluster have room for pods: what they have at all, not what is free now.
 
 use crate::{
     api::Quantity,

@@ -1,4 +1,4 @@
-//! Which of the pods of a workload its end counts.
+//! Decides which of the pods of a workload its end counts.
 //!
 //! ```text
 //! every pod --replaced_pods--> of the last life --+--> Fully     its exit and its log are judged

@@ -16,17 +16,17 @@ use std::sync::Arc;
 /// `Job::handle` of a job on Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handle {
-    /// Which cluster, and as which user.
+    /// The cluster, and the user there.
     pub place: ClusterPlace,
     /// Everything the manifest asks for, in the order of creation: what the workload refers to comes before it.
     pub objects: Vec<Object>,
-    /// Which of the objects is the workload.
+    /// The index of the workload among the objects.
     pub workload: usize,
-    /// How many pods the workload will have as far as its manifest says: for display and preflight, never a condition.
+    /// The number of pods of the workload as far as its manifest says: for display and preflight, never a condition.
     pub expected_pods: Option<u32>,
-    /// How the workload ends, is found and is stopped.
+    /// The rules by which the workload ends, is found and is stopped.
     pub rules: WorkloadRules,
-    /// How long stopped objects stay, in seconds.
+    /// The time for which stopped objects stay, in seconds.
     pub keep_seconds: u64,
     /// The deadline that the plan gave the workload in the cluster; `None`: the manifest has its own, or there is none.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct Handle {
     /// A cause of waiting that cannot change by itself is believed after so many seconds; `None`: never.
     #[serde(default)]
     pub hopeless_after: Option<u64>,
-    /// What a log is whose node may have rotated lines away.
+    /// The treatment of a log whose node may have rotated lines away.
     #[serde(default)]
     pub log_rotation: LogRotation,
     /// The files that its ConfigMap gets when it is launched.
@@ -48,13 +48,13 @@ pub struct Handle {
 /// The cluster's own time limit of a workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
-    /// From the start that its kind counts from.
+    /// The limit in seconds, from the start that the workload's kind counts from.
     pub seconds: u64,
     /// The settings that it comes from, for the cause.
     pub from: String,
 }
 
-/// What happens to a case if its node may have rotated away lines of its log.
+/// The treatment of a case whose node may have rotated away lines of its log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogRotation {
@@ -68,7 +68,7 @@ pub enum LogRotation {
 /// One object of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// What it is.
+    /// The kind of the object.
     pub resource: Resource,
     /// Its name, already rewritten.
     pub name: String,

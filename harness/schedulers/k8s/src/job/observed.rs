@@ -30,11 +30,11 @@ pub(crate) struct Observed {
     pub unreachable: bool,
     /// Uids of pods that no node could ever take, and since when the scheduler says so, by this machine's clock.
     pub hopeless: BTreeMap<String, Timestamp>,
-    /// What was fetched beyond the watch because nothing changes.
+    /// The events and conditions that were fetched beyond the watch because nothing changes.
     pub trouble: Trouble,
     /// It is watched since before its launch: nothing of it was missed.
     pub from_the_start: bool,
-    /// When its first object was created, by this machine's clock: the start of all grace periods.
+    /// The time when its first object was created, by this machine's clock: the start of all grace periods.
     pub since: Timestamp,
 }
 
@@ -94,13 +94,13 @@ impl Seen {
 /// A pod of the job.
 #[derive(Debug, Clone)]
 pub(crate) struct SeenPod {
-    /// As it is, or was last.
+    /// The pod as it is, or was last.
     pub pod: Arc<Pod>,
     /// It has vanished from the API.
     pub gone: bool,
     /// We asked for its deletion ourselves.
     pub deleted_by_us: bool,
-    /// When it was first told to end, as far as that was seen.
+    /// The first request that it end, as far as one was seen.
     pub told: Option<Told>,
 }
 

@@ -1,4 +1,4 @@
-//! Which containers of a pod have a section in the stdout, with its name and its order.
+//! The containers of a pod that have a section in the stdout, with its name and its order.
 //!
 //! Sections are named only here: exits (`status`) and logs (`logs`) match by section id. Every init and main container
 //! is logged. A native sidecar (an init container with `restartPolicy: Always`) is not: it belongs to the platform, not to the

@@ -1,4 +1,4 @@
-//! When a pod was told to end, by what was seen of it first.
+//! The time when a pod was told to end, by what was seen of it first.
 //!
 //! When a node removes a pod, it sets `deletionTimestamp` again, without a grace. So the first request that was seen counts.
 

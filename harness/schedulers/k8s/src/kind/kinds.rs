@@ -40,9 +40,9 @@ pub(crate) struct Kind {
     pub cluster_scoped: bool,
     /// The path of its own time limit, in seconds from its start; without one its pod templates get it; `none`: they do not.
     pub deadline: Option<String>,
-    /// Where it says how long it stays when it is over.
+    /// The path of the time for which it stays when it is over.
     pub ttl: Option<String>,
-    /// Where it is held back.
+    /// The path of the field that holds it back.
     pub suspend: Option<String>,
     #[serde(skip)]
     rules: WorkloadRules,

@@ -1,4 +1,4 @@
-//! What Muster knows of a kind of workload: how it ends, which pods are its own, how it is stopped, how long its name may be.
+//! The rules of a kind of workload: how it ends, which pods are its own, how it is stopped, how long its name may be.
 //!
 //! ```text
 //! table.yaml (embedded) < site's k8s_workloads < check's k8s_workloads   -> Kinds -find(Resource)-> WorkloadRules (in the Handle)
@@ -21,24 +21,24 @@ pub struct WorkloadRules {
     pub succeeded: Option<String>,
     /// CEL: it has failed. `None`: the generic rule.
     pub failed: Option<String>,
-    /// Which pods are its own beside those that carry our label.
+    /// The rules for its own pods beside those that carry our label.
     pub pods: PodRules,
     /// Roles of its pods, in the order of the stdout.
     pub roles: Vec<Role>,
     /// Containers that decide how a pod ended; empty: the default container, else all.
     pub primary_containers: Vec<String>,
-    /// Which of the pods that have one name after the other are judged.
+    /// The judged pods of several that have one name after the other.
     #[serde(rename = "lives")]
     pub judged_pods: JudgedPods,
-    /// How its compute is ended while the object stays.
+    /// The way to end its compute while the object stays.
     pub stop: Stop,
     /// The longest name it may have; `None`: 63.
     pub name_max: Option<usize>,
-    /// Where its pods' labels are, beside every `metadata` and every template: `spec.workers.template.metadata`, `spec.driver`.
+    /// The paths of its pods' labels, beside every `metadata` and every template: `spec.workers.template.metadata`, `spec.driver`.
     pub metadata_paths: Vec<String>,
 }
 
-/// Which pods belong to a workload.
+/// The rules by which pods belong to a workload.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PodRules {
@@ -54,7 +54,7 @@ pub struct PodRules {
     pub owners: Option<Vec<String>>,
 }
 
-/// Which of the pods that have one name after the other are judged.
+/// The judged pods of several that have one name after the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgedPods {
@@ -74,7 +74,7 @@ pub struct Role {
     /// A label selector; `None`: all that no role before it has taken.
     #[serde(default)]
     pub selector: Option<String>,
-    /// Whether its pods end by themselves. Of others the log is judged, however they end.
+    /// The pods of the role end by themselves. Of others the log is judged, however they end.
     #[serde(default = "yes")]
     pub ends: bool,
 }
@@ -83,7 +83,7 @@ fn yes() -> bool {
     true
 }
 
-/// How a workload's compute is ended.
+/// The way to end a workload's compute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {

@@ -1,4 +1,4 @@
-//! What the API server says before anything is created (`dryRun=All`): whether the pods of a launch would be admitted, all of them
+//! Asks the API server before anything is created (`dryRun=All`) whether the pods of a launch would be admitted, all of them
 //! together where they need each other; and for `--dry-run=server`, what it says of a whole plan.
 //!
 //! What only shows later is not checked: whether a node has room, whether the image can be pulled, what a controller makes of it.

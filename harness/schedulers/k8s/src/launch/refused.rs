@@ -1,4 +1,4 @@
-//! Why an object was not created, and whether waiting helps.
+//! The reasons why an object was not created, and whether waiting helps.
 
 use crate::{
     api::Resource,

@@ -26,13 +26,13 @@ pub(super) enum Instance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ContainerView {
     pub instance: Instance,
-    /// Of this instance.
+    /// The times of this instance.
     pub life: Life,
-    /// Of the instance before it.
+    /// The times of the instance before it.
     pub last: Life,
     /// It waits to be started again. The node then has the log of the last instance only, also as that of the one before.
     pub waits: bool,
-    /// When the pod got its node, by the clock of the control plane: nothing of it started before.
+    /// The time when the pod got its node, by the clock of the control plane: nothing of it started before.
     pub scheduled: Option<Timestamp>,
     /// The container was seen to end; not only its pod to vanish or fail.
     pub terminated: bool,

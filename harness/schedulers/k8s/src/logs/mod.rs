@@ -24,18 +24,18 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub(crate) struct Pace {
     /// The log of a running container that has written much, and then nothing for so long, is requested again: after a rotation old kubelets stall
-    /// without a word. Each silence doubles it. It is the longest from the beginning where nothing can have been rotated: its end, which
-    /// the watch tells, has all of it read. After this time kubelets end idle streams themselves.
+    /// without a word. Each silence doubles it. The longest applies at once where nothing can have been rotated: when the watch tells the
+    /// end, all of the log is read. After this time kubelets end idle streams themselves.
     pub silence: Backoff,
-    /// After a broken stream.
+    /// The pause after a broken stream.
     pub pause: Backoff,
     /// A container's end and the end of its stream reach us on two ways.
     pub lag: Duration,
-    /// Where there are too many containers to follow, one is read in so long.
+    /// The interval between two reads of one log, where there are too many containers to follow.
     pub poll: Duration,
-    /// After so long without new lines, a log that is still read reports so. Shorter than any limit on silent logs.
+    /// A log that is still read, but has no new lines for this time, reports so. Shorter than any limit on silent logs.
     pub alive: Duration,
-    /// How long the end of a log is requested while there is no answer.
+    /// The time for which the end of a log is requested while there is no answer.
     pub outage: Duration,
 }
 

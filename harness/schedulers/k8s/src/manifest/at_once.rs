@@ -1,4 +1,4 @@
-//! Which templates of a workload have their pods at the same time for certain.
+//! Finds the templates of a workload that have their pods at the same time for certain.
 
 use super::{at, pod_templates};
 use crate::api::Resource;

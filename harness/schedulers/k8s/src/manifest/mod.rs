@@ -1,4 +1,4 @@
-//! From the manifest of a check to the objects as they are sent. Pure; works on copies.
+//! Turns the manifest of a check into the objects as they are sent. Pure; works on copies.
 //!
 //! ```text
 //! documents -read-> Vec<Document> -patch-> -names-> renamed, labelled, references with them      pods: what runs within one

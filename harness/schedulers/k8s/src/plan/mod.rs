@@ -1,4 +1,4 @@
-//! From a rendered case to the objects as they will be sent. Pure: what it must know of clusters is in [`Contexts`].
+//! Plans a rendered case: the objects as they will be sent. Pure: what it must know of clusters is in [`Contexts`].
 //!
 //! ```text
 //! Workload -read-> documents -k8s_patch-> -pod_patch-> -adapted-> -named, labelled-> -policy-> Handle
@@ -46,7 +46,7 @@ const NAME_MAX: usize = 63;
 /// A plan, and what was done to the manifest that its author may not expect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// What is sent.
+    /// The objects and everything else that a launch needs.
     pub handle: Handle,
     /// One sentence each.
     pub notes: Vec<String>,
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// What a case creates.
+/// Plans the objects that a case creates.
 ///
 /// # Errors
 /// Every reason why this workload cannot run here.

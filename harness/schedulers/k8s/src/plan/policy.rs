@@ -1,6 +1,6 @@
-//! What a site lets its checks create. It prevents mistakes; the limits that hold are the cluster's (Pod Security, quotas, RBAC).
+//! A site's limits on what its checks create. They prevent mistakes; binding limits are the cluster's (Pod Security, quotas, RBAC).
 //!
-//! It is in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
+//! They are in `sched_options: { policy: .. }` of a system or partition; a check's own is refused when the check is read.
 
 use crate::{api::ClusterPlace, job::Object, manifest::children};
 use muster_text::{Value, diagnostic::Diagnostic};
@@ -18,7 +18,7 @@ pub(crate) struct Policy {
     pub kinds: Option<Vec<String>>,
     /// The service accounts that pods may have; a pod that names none has `default`.
     pub service_accounts: Option<Vec<String>>,
-    /// What no pod may ask for.
+    /// The settings that no pod may ask for.
     pub deny: Vec<Denied>,
     /// The most pods of one case.
     pub max_pods: Option<u32>,
@@ -57,11 +57,11 @@ impl Denied {
 /// What of a plan a policy looks at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
-    /// Where it would run.
+    /// The cluster and namespace where it would run.
     pub place: &'a ClusterPlace,
-    /// What would be created.
+    /// The objects that would be created.
     pub objects: &'a [Object],
-    /// How many pods that would be, as far as is known.
+    /// The number of pods that would be created, as far as is known.
     pub pods: u32,
 }
 

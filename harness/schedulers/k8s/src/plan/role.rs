@@ -56,12 +56,12 @@ use Verb::{Create, Delete, Get, List, Patch, Update, Watch};
 const OWNERS: [(&str, &str); 5] =
     [("", "pods"), ("apps", "deployments"), ("apps", "replicasets"), ("apps", "statefulsets"), (BATCH, "jobs")];
 
-/// Which rights a Role contains.
+/// The extent of the rights in a Role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// The rights without which a case does not run or is not judged, or objects are left.
     Required,
-    /// Also the rights that only explain.
+    /// The rights that only explain, too.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! Whole plans: the acceptance of the original system, and what it got wrong. Longer than other files, so that its rows stand together.
+//! Tests of whole plans: renaming, labels, places and refusals. Longer than other files, so that its rows stand together.
 
 use super::*;
 use crate::api::QUEUE_LABEL;
@@ -115,7 +115,7 @@ fn mistakes_of(workload: &Workload) -> String {
 }
 
 #[test]
-fn a2_the_seeds_job_is_renamed_and_labelled_wherever_metadata_is() {
+fn the_nbody_job_is_renamed_and_labelled_wherever_metadata_is() {
     let handle = planned(&workload(documents_of(NBODY_JOB)));
     insta::assert_snapshot!(yaml_of(&handle));
     assert_eq!((handle.expected_pods, handle.place.namespace.as_str()), (Some(3), "default"));
@@ -123,7 +123,7 @@ fn a2_the_seeds_job_is_renamed_and_labelled_wherever_metadata_is() {
 }
 
 #[test]
-fn a2_the_seeds_pod_and_ipujob_keep_their_own_names_limits() {
+fn the_nbody_pod_and_the_ipujob_keep_their_own_names_limits() {
     let handle = planned(&workload(documents_of(NBODY_POD)));
     assert_eq!(main_of(&handle)["metadata"]["name"], "rfm-cuda-test-podabcdefgh");
     let handle = planned(&workload(documents_of(IPU_JOB)));
@@ -132,7 +132,7 @@ fn a2_the_seeds_pod_and_ipujob_keep_their_own_names_limits() {
 }
 
 #[test]
-fn a2_long_names_are_shortened_and_stay_unique() {
+fn long_names_are_shortened_and_stay_unique() {
     let long = "x".repeat(60);
     let map = |end: &str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": format!("{long}{end}") } });
     let mut main = pod(&long);
@@ -145,7 +145,7 @@ fn a2_long_names_are_shortened_and_stay_unique() {
 }
 
 #[test]
-fn a3_the_manifest_in_memory_is_the_same_after_many_cases() {
+fn the_manifest_in_memory_is_the_same_after_many_cases() {
     let workload = patched(documents_of(NBODY_JOB), json!({ "spec": { "completions": 5 } }));
     let before = workload.clone();
     let first = planned(&workload);
@@ -157,7 +157,7 @@ fn a3_the_manifest_in_memory_is_the_same_after_many_cases() {
 }
 
 #[test]
-fn a5_namespace_context_and_k8s_resource_reach_the_plan() {
+fn namespace_context_and_k8s_resource_reach_the_plan() {
     let contexts = Contexts {
         named: [("one".to_owned(), Some("its-own".to_owned())), ("two".to_owned(), None)].into(),
         current: Some("one".to_owned()),
@@ -563,7 +563,7 @@ fn a_node_is_where_every_pod_of_the_workload_runs() {
 
 proptest! {
     #[test]
-    fn a2_a3_whatever_the_manifest_every_metadata_is_labelled_and_the_input_untouched(
+    fn whatever_the_manifest_every_metadata_is_labelled_and_the_input_untouched(
         spec in any_value(),
         name in "[a-z][a-z0-9-]{0,80}",
         generated in any::<bool>(),

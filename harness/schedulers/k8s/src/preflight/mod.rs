@@ -1,4 +1,4 @@
-//! What can be known of jobs before the first of them is launched: kinds, namespaces, rights, quotas, queues.
+//! Finds what is wrong with jobs before the first of them is launched: kinds, namespaces, rights, quotas, queues.
 //!
 //! ```text
 //! plans -Needs::add-> by place: what some of them need there, each need once

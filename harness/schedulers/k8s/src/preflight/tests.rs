@@ -1,4 +1,4 @@
-//! What is found, as tables of needs and answers, and how few requests it takes.
+//! Tests of the findings, as tables of needs and answers, and of the number of requests.
 
 use super::*;
 use crate::{

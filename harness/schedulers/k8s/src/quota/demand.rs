@@ -1,4 +1,4 @@
-//! What pods will take of a quota, from their template.
+//! The amounts that pods will take of a quota, from their template.
 
 use crate::api::Quantity;
 use muster_text::Value;
@@ -12,9 +12,9 @@ pub(crate) type Demand = BTreeMap<String, Quantity>;
 pub(crate) struct QuotaStatus<'a> {
     /// Its name.
     pub name: &'a str,
-    /// What there is at all.
+    /// The amounts that it allows in total.
     pub hard: Demand,
-    /// What is taken.
+    /// The amounts that are taken.
     pub used: Demand,
 }
 

@@ -1,4 +1,4 @@
-//! Whether the pods of a workload that are there at once fit in a quota together, whichever templates they are of.
+//! Decides whether the pods of a workload that exist at once fit in a quota together, whichever templates they are of.
 
 use super::{Demand, QuotaStatus, Refusal, Shortage, too_much};
 use crate::api::Quantity;

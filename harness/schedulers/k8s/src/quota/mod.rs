@@ -56,13 +56,12 @@ pub(crate) enum Refusal {
 /// One resource that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shortage {
-    /// As quotas name it: `requests.nvidia.com/gpu`.
+    /// The name in quotas: `requests.nvidia.com/gpu`.
     pub resource: String,
-    /// What was asked for.
     pub requested: Quantity,
-    /// What others have.
+    /// The amount that others have.
     pub used: Quantity,
-    /// What there is.
+    /// The amount that the quota allows.
     pub limited: Quantity,
 }
 

@@ -66,7 +66,7 @@ impl Kubernetes {
         Self { contexts, ..Self::default() }
     }
 
-    /// The same, within the limits of the process that uses it.
+    /// A scheduler within the limits of the process that uses it.
     pub fn within(contexts: Contexts, harness: &Harness) -> Self {
         let timing = HeartbeatTiming::with_limit(harness.heartbeat_limit);
         Self::new(contexts).within_open_files(harness.open_files).with_heartbeat(timing)

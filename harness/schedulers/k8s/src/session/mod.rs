@@ -1,4 +1,4 @@
-//! What the jobs of a session share in one place: the connection, the watches, the queue for quotas, the Lease.
+//! The parts that the jobs of a session share in one place: the connection, the watches, the queue for quotas, the Lease.
 
 pub(crate) mod gate;
 pub(crate) mod lease;

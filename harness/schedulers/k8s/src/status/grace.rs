@@ -1,4 +1,4 @@
-//! How long a state that may pass by itself is waited for before it counts. Each period starts with the state.
+//! The grace periods of states that may pass by themselves. Each period starts with the state.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the events say: asked for only while a job does not move.
+//! Reads the events of a job, which are asked for only while it does not move.
 
 use crate::{api::clock, job::Trouble, quota, status::cause::quote};
 use k8s_openapi::api::core::v1::Event;

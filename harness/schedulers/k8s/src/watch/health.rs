@@ -1,4 +1,4 @@
-//! Which watches fail, and why.
+//! The watches that fail, and why.
 
 use super::follow::Source;
 use crate::client::{ApiError, Why};

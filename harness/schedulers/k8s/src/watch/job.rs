@@ -1,4 +1,4 @@
-//! What the watches know of one job: events in, `Observed` out. No I/O.
+//! Follows one job through its watches: events in, `Observed` out. No I/O.
 //! Longer than other files: its tests, which need its private fields, stand below it.
 
 use crate::{

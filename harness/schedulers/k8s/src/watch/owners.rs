@@ -1,4 +1,4 @@
-//! Whose a pod is, along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
+//! Finds the owner of a pod along its controllers: Pod -> Job -> `JobSet` -> ... Each object between is asked for once.
 
 use crate::{
     api::Resource,

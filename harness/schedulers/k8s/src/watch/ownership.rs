@@ -1,4 +1,4 @@
-//! Whose a pod is, as far as it says so itself. What it leaves open is asked for once for each owner (`owners`). No I/O.
+//! Decides the owner of a pod, as far as the pod says it. Owners that it leaves open are asked for once each (`owners`). No I/O.
 
 use crate::job::{Handle, Object, SeenPod, replaced_pods::controller};
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::OwnerReference};

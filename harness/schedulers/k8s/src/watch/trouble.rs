@@ -1,4 +1,4 @@
-//! What is asked for only while a job does not move: events, and what Kueue says of it.
+//! Asks for events and for Kueue's Workload, only while a job does not move.
 
 use crate::{
     api::{LABEL, Resource},

@@ -25,7 +25,7 @@ pub(crate) fn assert_whole(lived: &Lived) {
     assert_eq!(lived.logs.only(), lines(100));
 }
 
-pub(crate) async fn a11_a_log_that_is_cut_five_times_is_byte_identical(cluster: TestCluster) {
+pub(crate) async fn a_log_that_is_cut_five_times_is_byte_identical(cluster: TestCluster) {
     for bytes in [17, 200, 40, 555, 1_000] {
         cluster.fake().fault(Fault::cut("follow=true", bytes));
     }

@@ -20,7 +20,7 @@ pub(crate) async fn a_pod_lives_and_leaves_nothing(cluster: TestCluster) {
     cluster.delete(&lived.job).await;
 }
 
-pub(crate) async fn a4_what_has_the_name_already_is_left_alone(cluster: TestCluster) {
+pub(crate) async fn what_has_the_name_already_is_left_alone(cluster: TestCluster) {
     let planned = cluster.plan(pod("echo line 1", "run; lines 1; exit 0"));
     // The other session drew the same letters, and has a pod of the same name.
     let mut anothers = planned.clone();

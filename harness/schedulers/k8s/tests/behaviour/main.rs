@@ -27,9 +27,7 @@ type Test = fn(TestCluster) -> Pin<Box<dyn Future<Output = ()>>>;
 
 /// On any cluster.
 const ANYWHERE: [(&str, Test); 6] = [
-    ("a4_what_has_the_name_already_is_left_alone", |cluster| {
-        Box::pin(lifecycle::a4_what_has_the_name_already_is_left_alone(cluster))
-    }),
+    ("what_has_the_name_already_is_left_alone", |cluster| Box::pin(lifecycle::what_has_the_name_already_is_left_alone(cluster))),
     ("a_pod_lives_and_leaves_nothing", |cluster| Box::pin(lifecycle::a_pod_lives_and_leaves_nothing(cluster))),
     ("a_jobs_pods_are_sections_in_order", |cluster| Box::pin(lifecycle::a_jobs_pods_are_sections_in_order(cluster))),
     ("a_failed_pod_is_reported_and_kept_until_it_is_deleted", |cluster| {
@@ -41,8 +39,8 @@ const ANYWHERE: [(&str, Test); 6] = [
 
 /// On a server that fails on demand, or in a namespace of its own.
 const ON_THE_FAKE_ONE: [(&str, Test); 19] = [
-    ("a11_a_log_that_is_cut_five_times_is_byte_identical", |cluster| {
-        Box::pin(broken::a11_a_log_that_is_cut_five_times_is_byte_identical(cluster))
+    ("a_log_that_is_cut_five_times_is_byte_identical", |cluster| {
+        Box::pin(broken::a_log_that_is_cut_five_times_is_byte_identical(cluster))
     }),
     ("a_pod_that_vanished_between_two_watches_is_gone", |cluster| {
         Box::pin(broken::a_pod_that_vanished_between_two_watches_is_gone(cluster))
@@ -85,9 +83,7 @@ const ON_THE_FAKE_ONE: [(&str, Test); 19] = [
     ("a_case_of_one_container_takes_four_requests", |cluster| {
         Box::pin(measure::a_case_of_one_container_takes_four_requests(cluster))
     }),
-    ("a14_nothing_is_asked_while_nothing_changes", |cluster| {
-        Box::pin(measure::a14_nothing_is_asked_while_nothing_changes(cluster))
-    }),
+    ("nothing_is_asked_while_nothing_changes", |cluster| Box::pin(measure::nothing_is_asked_while_nothing_changes(cluster))),
 ];
 
 fn main() -> ExitCode {

@@ -41,7 +41,7 @@ pub(crate) async fn a_case_of_one_container_takes_four_requests(cluster: TestClu
     assert!(requests.iter().all(|request| request.agent.starts_with("muster/")));
 }
 
-pub(crate) async fn a14_nothing_is_asked_while_nothing_changes(cluster: TestCluster) {
+pub(crate) async fn nothing_is_asked_while_nothing_changes(cluster: TestCluster) {
     let job = cluster.launch(&cluster.plan(pod("", "run; hang"))).await;
     let quiet = async {
         cluster.wait_for(&job, is_running).await;

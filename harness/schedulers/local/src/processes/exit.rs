@@ -1,4 +1,4 @@
-//! How a process ended, in the trait's terms and in a sentence.
+//! The end of a process, in the trait's terms and in a sentence.
 
 use muster_core::job::scheduler::{Ending, Exit, SectionExit, Signal};
 use muster_host::process::Process;

@@ -1,4 +1,4 @@
-//! What ends a script before its program: modules that do not load, as every shell here and every kind of `module` says so.
+//! Tests of scripts that end before their program: modules do not load, as every shell here and every kind of `module` says it.
 
 use super::{Field, ending, launch};
 use muster_check::{

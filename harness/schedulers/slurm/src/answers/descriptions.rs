@@ -1,4 +1,4 @@
-//! What `scontrol -o show node` says of nodes that may explain a change of their figures.
+//! Reads `scontrol -o show node`: the facts of nodes that may explain a change of their figures.
 
 use muster_core::job::scheduler::NodeSeen;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What squeue, sacct and scontrol print of jobs. The formats are the same in every version since 20.11; JSON is not.
+//! Reads what squeue, sacct and scontrol print of jobs. The formats are the same in every version since 20.11; JSON is not.
 
 use super::state::State;
 use muster_text::time::Timestamp;
@@ -13,12 +13,12 @@ pub(crate) const RECORDS: &str = "jobidraw,submit,start,end,state,exitcode,nodel
 pub(crate) struct Row {
     pub id: String,
     pub state: State,
-    /// As Slurm writes it.
+    /// The state as Slurm writes it.
     pub word: String,
     pub submitted: Option<Timestamp>,
-    /// For a job that waits: when it is expected to start.
+    /// The start; of a job that waits, the expected one.
     pub started: Option<Timestamp>,
-    /// Of a job that has not ended: when its time limit is over.
+    /// The end; of a job that has not ended, the end of its time limit.
     pub ended: Option<Timestamp>,
     /// A node list.
     pub nodes: String,

@@ -1,4 +1,4 @@
-//! What Slurm's commands print, read. Pure.
+//! Readers of what Slurm's commands print. Pure.
 //!
 //! ```text
 //! state      states of jobs            jobs      squeue, sacct, scontrol show job

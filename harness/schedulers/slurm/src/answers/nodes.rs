@@ -1,4 +1,4 @@
-//! What sinfo says of nodes.
+//! Reads what sinfo says of nodes.
 
 /// `sinfo -h -N -O ..`: the columns that are read.
 pub(crate) const COLUMNS: &str = "NodeList:|,StateComplete:|,Features_act:|,PartitionName:|,Reason:|";
@@ -11,7 +11,7 @@ pub(crate) struct Node {
     pub base: String,
     pub flags: Vec<String>,
     pub features: Vec<String>,
-    /// Why it is away, as an administrator wrote it.
+    /// The reason why it is away, as an administrator wrote it.
     pub reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How a cluster is set up: `scontrol show config`, `scontrol -o show partition`.
+//! Reads the settings of a cluster: `scontrol show config`, `scontrol -o show partition`.
 
 use muster_text::{node_list::expand, time::Timestamp};
 use std::{collections::BTreeMap, time::Duration};
@@ -6,11 +6,11 @@ use std::{collections::BTreeMap, time::Duration};
 /// What is read of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Config {
-    /// Whether sacct can answer.
+    /// sacct can answer.
     pub accounting: bool,
-    /// How long the controller remembers a job that has ended.
+    /// The time for which the controller remembers a job that has ended.
     pub min_job_age: Duration,
-    /// Between TERM and KILL.
+    /// The time between TERM and KILL.
     pub kill_wait: Duration,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn config(text: &str) -> Config {
 pub(crate) struct About {
     pub version: Option<String>,
     pub cluster: Option<String>,
-    /// What time it is at the controller.
+    /// The time at the controller.
     pub now: Option<Timestamp>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Partition {
     pub name: String,
     pub is_default: bool,
     pub state: String,
-    /// In minutes; `None`: no limit.
+    /// The longest time limit, in minutes; `None`: no limit.
     pub max_time: Option<u64>,
     /// `None`: no limit.
     pub max_nodes: Option<u64>,

@@ -29,9 +29,9 @@ const UNFINISHED_SCRIPT: &str = "rfm_job.sh.tmp";
 pub(super) struct Prepared {
     /// The files were not there before.
     pub is_new: bool,
-    /// When they were written before.
+    /// The time when they were written before.
     pub written: Option<Timestamp>,
-    /// When an answer to an earlier launch was lost.
+    /// The time when an answer to an earlier launch was lost.
     pub lost: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! What sbatch's complaints mean.
+//! Tells the refusals of sbatch apart by its messages.
 //!
 //! Only a refusal that is known proves that no job exists. The texts of the controller are those of Slurm's own table of errors
 //! (`slurm_errno.c`); those before it was asked are of sbatch's options and its script.

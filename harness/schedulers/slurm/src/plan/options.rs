@@ -167,7 +167,7 @@ pub(super) type Flag = (String, Option<String>);
 /// The options that a plan reads.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// In the order in which they were written.
+    /// The flags, in the order in which they were written.
     pub flags: Vec<Flag>,
     pub verbatim: Vec<String>,
     pub node: Option<String>,

@@ -1,4 +1,4 @@
-//! What a site decides for all jobs of a partition: `sched_options.policy`.
+//! The policy of a site for all jobs of a partition: `sched_options.policy`.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Which cluster it is, and from where it is asked. Jobs with the same place share one instance and one squeue.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Place {
-    /// What stands before each command: `[ssh, login1]`.
+    /// The words before each command: `[ssh, login1]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub via: Vec<String>,
     /// `-M`, where several clusters share commands.
@@ -20,7 +20,7 @@ pub(crate) struct Policy {
     pub poll_min: Duration,
     /// The longest pause while nothing changes and something runs.
     pub poll_max: Duration,
-    /// How long files that a node has written may take to be seen here.
+    /// The longest time until files that a node has written are seen here.
     pub file_latency: Duration,
     /// Slurm may run a job again that it took away.
     pub requeue: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Policy {
     pub never: Vec<String>,
     /// One sbatch.
     pub submit_limit: Duration,
-    /// What sbatch says if it is to be asked again later.
+    /// The messages of sbatch after which it is asked again later.
     pub resubmit: Vec<String>,
 }
 

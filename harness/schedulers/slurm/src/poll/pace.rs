@@ -1,4 +1,4 @@
-//! When the queue is looked at: a plan without a clock of its own.
+//! Decides when to look at the queue: a plan without a clock of its own.
 //!
 //! ```text
 //! a launch, a change of a state         after poll_min

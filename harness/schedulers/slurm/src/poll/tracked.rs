@@ -1,4 +1,4 @@
-//! What is remembered of a job.
+//! The state that is kept of each job.
 
 use crate::{
     answers::jobs::{Record, Row},
@@ -26,7 +26,7 @@ use tokio::{sync::watch, time::Instant};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Known {
     pub status: Option<JobStatus>,
-    /// Why it can never run, or how it ended cannot be known.
+    /// The reason why it can never run, or why its end cannot be known.
     pub failure: Option<(Class, String)>,
     /// Nothing of it runs any more.
     pub over: bool,
@@ -50,24 +50,24 @@ pub(crate) struct Tracked {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub since: Instant,
-    /// As it was listed last.
+    /// Its last row in the queue.
     pub last: Option<Row>,
-    /// Since when it is not listed, or in its last state.
+    /// The time since when it is not listed, or in its last state.
     pub over_since: Option<Instant>,
-    /// Since when it is listed as COMPLETING.
+    /// The time since when it is listed as COMPLETING.
     pub completing_since: Option<Instant>,
     pub record: Option<Record>,
     pub exit: Option<ExitFile>,
     pub log_tail: LogTail,
-    /// Since when the log is as long as it is.
+    /// The time since when the log has its present length.
     pub log_since: Instant,
     pub runner: Option<Timestamp>,
-    /// How often somebody was asked how it ended, and when the next time is.
+    /// The number of times that somebody was asked how it ended; `ask_at` is the next time.
     pub asked: u32,
     pub ask_at: Option<Instant>,
-    /// Why it waited, each with the time of the first look that showed it.
+    /// The reasons why it waited, each with the time of the first look that showed it.
     pub reasons: Vec<(String, Instant)>,
-    /// How many looks have shown the last of them.
+    /// The number of looks that have shown the last reason.
     pub looks: u32,
     pub suspended_since: Option<Instant>,
     pub suspended: Duration,

@@ -1,4 +1,4 @@
-//! What is known of a job, as a status: pure. Longer than other files: the table of ends is one function.
+//! Turns the facts about a job into a status: pure. Longer than other files: the table of ends is one function.
 //!
 //! ```text
 //! who took it away    Slurm's state: from squeue while it lists the job, else from the accounting or the controller
@@ -57,27 +57,27 @@ const NO_FOLDER: i32 = 53;
 pub(crate) struct Facts<'a> {
     pub handle: &'a Handle,
     pub stage: &'a Path,
-    /// As it is listed now.
+    /// The row of the queue now.
     pub row: Option<&'a Row>,
-    /// As it was listed last.
+    /// The last row of the queue.
     pub last: Option<&'a Row>,
     pub record: Option<&'a Record>,
     pub exit: Option<&'a ExitFile>,
     /// Its cleanup has begun.
     pub is_ending: bool,
     pub log_tail: &'a LogTail,
-    /// How long the log has not grown.
+    /// The time for which the log has not grown.
     pub log_still_for: Duration,
-    /// Since when its script runs, as its file says.
+    /// The time since when its script runs, as its file says.
     pub runner: Option<Timestamp>,
-    /// Since its launch.
+    /// The time since its launch.
     pub age: Duration,
-    /// How long it has not been listed, or has been in its last state.
+    /// The time for which it has not been listed, or has been in its last state.
     pub over_for: Duration,
-    /// How long it has been listed as COMPLETING.
+    /// The time for which it has been listed as COMPLETING.
     pub completing_for: Duration,
     pub accounting: bool,
-    /// How long it was suspended.
+    /// The time for which it was suspended.
     pub suspended: Duration,
     pub now: Timestamp,
 }

@@ -1,4 +1,4 @@
-//! Why a job waits: in words, and what follows from it. Longer than other files: most of it is tables.
+//! The reasons why a job waits: in words, and what follows from each. Longer than other files: most of it is tables.
 
 /// What to do about a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,7 +56,7 @@ fn bad_glob(error: GlobError) -> StagingError {
     StagingError::Mistake { what: "`readonly_files`".to_owned(), source: Some(Box::new(error)) }
 }
 
-/// Whether there is a folder to be staged, or what is wrong with it, as a fragment.
+/// Returns whether there is a folder to be staged, or a fragment that says what is wrong with it.
 ///
 /// # Errors
 /// What is there cannot be staged.

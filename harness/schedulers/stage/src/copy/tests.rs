@@ -1,4 +1,4 @@
-//! What is in a stage folder, and what cannot be put there.
+//! Tests of what is in a stage folder, and what cannot be put there.
 
 use super::*;
 use crate::Stager;

@@ -1,4 +1,4 @@
-//! Acceptance A4: an identifier that somebody else's live object has is left to it, and the case goes on under another.
+//! An identifier that somebody else's live object has is left to it, and the case goes on under another.
 
 use crate::support::{Bench, Case, Options, case, found, session};
 use muster_core::result::Outcome;
@@ -35,7 +35,7 @@ fn owner() -> Owner {
 }
 
 #[tokio::test]
-async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
+async fn a_case_whose_identifier_is_taken_goes_on_under_another() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("results.db");
     let store = Store::open(&path).await.expect("a database");
@@ -70,7 +70,7 @@ async fn a4_a_case_whose_identifier_is_taken_goes_on_under_another() {
 }
 
 #[tokio::test]
-async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
+async fn whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
     let bench = Bench::new().await;
     let result = bench.scenario(taken(9)).await;
     assert_eq!(result.outcome.to_string(), "error{infra}");
@@ -83,7 +83,7 @@ async fn a4_whoever_meets_four_taken_identifiers_gives_up_and_says_so() {
 }
 
 #[tokio::test]
-async fn a4_beside_another_session_the_folder_of_the_taken_identifier_goes() {
+async fn beside_another_session_the_folder_of_the_taken_identifier_goes() {
     let bench = Bench::with(Options { beside_another: true, ..Options::default() }).await;
     let result = bench.scenario(json!({ "launch": { "taken": 1 }, "statuses": [{ "state": "ended", "exit": 1 }] })).await;
     assert_eq!(result.outcome.to_string(), "fail{workload}");

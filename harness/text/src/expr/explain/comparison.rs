@@ -1,4 +1,4 @@
-//! Why an expression is false: the first comparison that made it so.
+//! Finds why an expression is false: the first comparison that made it so.
 
 use super::{CelValue, Context, IdedExpr, Kind, SourceInfo, elements, operators, tree, value};
 use crate::{
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct Unequal {
     /// `"3.9" == "3.10"`: short, without secrets.
     pub values: String,
-    /// Where it is in the expression's text; the whole text if there is nothing else.
+    /// The comparison's place in the expression's text; the whole text if nothing narrower is known.
     pub at: Range<usize>,
 }
 

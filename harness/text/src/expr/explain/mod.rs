@@ -1,4 +1,4 @@
-//! What is wrong with an expression, in a user's words: from the parser's reports and the evaluator's errors.
+//! Says in a user's words what is wrong with an expression: from the parser's reports and the evaluator's errors.
 
 pub(crate) mod comparison;
 

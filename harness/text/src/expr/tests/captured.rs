@@ -1,4 +1,4 @@
-//! What becomes of captured text where it meets something. `<num>` in a row stands for what is captured behind `num`.
+//! Tests of captured text in operators and functions. `<num>` in a row stands for what is captured behind `num`.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What never ends is stopped, and what is long is not.
+//! Tests that an endless evaluation is stopped, and a long one is not.
 
 use super::*;
 use std::{sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! What `assert` and `value` see.
+//! Tests of what `assert` and `value` see.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What placeholders give.
+//! Tests of the values of placeholders.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Where captured text may meet an operator, the operator becomes a function of ours. What cannot be captured keeps CEL's.
+//! An operator that captured text may meet becomes a function of ours. Operators without captured text keep CEL's.
 
 use super::{parts, wrap};
 use crate::expr::{

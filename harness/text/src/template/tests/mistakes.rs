@@ -1,4 +1,4 @@
-//! Where mistakes are shown, and that they are found before any value is known.
+//! Tests of the places of mistakes, and that they are found before any value is known.
 
 use super::*;
 

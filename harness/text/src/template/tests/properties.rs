@@ -1,4 +1,4 @@
-//! Whatever the text.
+//! Properties that hold for every text.
 
 use super::*;
 use proptest::prelude::*;

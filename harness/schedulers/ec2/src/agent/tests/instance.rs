@@ -61,9 +61,9 @@ pub(super) struct Given<'a> {
     pub is_spot: bool,
     pub keeps_files: bool,
     pub pace: Pace,
-    /// Where its disks are mounted; empty: it leaves them alone.
+    /// The path where its disks are mounted; empty: it leaves them alone.
     pub store: &'a str,
-    /// How many it has beside its root, which is a volume.
+    /// The number of disks beside its root, which is a volume.
     pub disks: u32,
     pub has_mdadm: bool,
     /// Seconds that a token of the metadata service lives, if not as long as there.

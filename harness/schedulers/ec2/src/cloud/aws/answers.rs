@@ -1,4 +1,4 @@
-//! What EC2 answers, as XML. Only what is asked for is read.
+//! Reads the answers of EC2, which are XML. It reads only what a request needs.
 
 use crate::cloud::{Image, Instance, InstanceType, Reservation as Capacity, Subnet, Tags, Thing};
 use muster_text::time::Timestamp;

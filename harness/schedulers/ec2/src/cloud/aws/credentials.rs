@@ -1,4 +1,4 @@
-//! Whose requests they are: the places where Amazon's own tools look for credentials, in their order.
+//! Finds the credentials of requests: the places where Amazon's own tools look for them, in their order.
 
 use super::http::{Http, is_near};
 use crate::cloud::CloudError;

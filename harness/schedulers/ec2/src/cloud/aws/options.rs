@@ -1,4 +1,4 @@
-//! What a request asks for and can do without. Where EC2 refuses such an option (a Xen type, a partition of AWS that does not know it
+//! Options that a request has and can do without. Where EC2 refuses one (a Xen type, a partition of AWS that does not know it
 //! yet), the request is made without it, and so is every later one for that type.
 
 use crate::cloud::{

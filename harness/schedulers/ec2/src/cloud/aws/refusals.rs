@@ -1,4 +1,4 @@
-//! Why a service refuses: each has a form of its own for it.
+//! Reads the refusals of the services, each of which has a form of its own.
 
 use crate::cloud::{CLOCK, CloudError, Kind};
 use ::http::{HeaderMap, StatusCode};

@@ -72,15 +72,15 @@ pub(super) struct Ask {
     pub address: String,
     pub headers: Vec<(&'static str, String)>,
     pub body: Bytes,
-    /// Whether it may be sent again if it is not known to have failed.
+    /// The request may be sent again if it is not known to have failed.
     pub is_repeated: bool,
 }
 
 pub(super) struct Answer {
     pub status: StatusCode,
-    /// Of an object or a piece of one; empty elsewhere.
+    /// The version of an object or of a piece of one; empty elsewhere.
     pub etag: String,
-    /// When an object was written, in the words of HTTP; empty elsewhere.
+    /// The time when an object was written, in the words of HTTP; empty elsewhere.
     pub modified: String,
     pub body: Bytes,
 }

@@ -1,4 +1,4 @@
-//! What is in the region in memory, and what changes it in more than one step.
+//! The state of the region in memory, and the changes to it that take more than one step.
 
 use super::refused;
 use crate::{
@@ -18,7 +18,7 @@ pub(crate) struct State {
     pub most_bytes: Option<usize>,
     /// `None`: they do not end.
     pub credentials_end: Option<CredentialsEnd>,
-    /// When instances are launched.
+    /// The time at which instances are launched.
     pub now: Option<Timestamp>,
     pub images: Vec<Image>,
     pub types: Vec<InstanceType>,
@@ -28,33 +28,33 @@ pub(crate) struct State {
     pub reservations: Vec<Reservation>,
     pub parameters: BTreeMap<String, String>,
     pub instances: Vec<Instance>,
-    /// How often `instances` does not list yet what is launched from now on.
+    /// The number of answers of `instances` that do not list yet what is launched from now on.
     pub listed_after: u32,
-    /// How many instances fit into a subnet, by type and subnet. Others have room for all.
+    /// The number of instances that fit into a subnet, by type and subnet. Others have room for all.
     pub capacity: BTreeMap<(String, String), u64>,
-    /// By instance.
+    /// The text of each console, by instance.
     pub console: BTreeMap<String, String>,
-    /// By name; their id is `sg-NAME`.
+    /// The tags of each group, by its name; its id is `sg-NAME`.
     pub groups: BTreeMap<String, Tags>,
     pub placement_groups: BTreeMap<String, Tags>,
     pub volumes: Vec<Thing>,
-    /// By bucket and key. A bucket is there if it holds an object, or is in `buckets`.
+    /// The content of each object, by bucket and key. A bucket is there if it holds an object, or is in `buckets`.
     pub objects: BTreeMap<(String, String), Vec<u8>>,
-    /// When objects were written, of those that are not new.
+    /// The times when objects were written that are not new.
     pub modified: BTreeMap<(String, String), Timestamp>,
-    /// What is written, and when, directly after the next listing.
+    /// The objects that are written directly after the next listing, with their times.
     pub written_after_listing: BTreeMap<(String, String), (Vec<u8>, Timestamp)>,
-    /// What a download brings, by its address.
+    /// The content of each download, by its address.
     pub web: BTreeMap<String, Vec<u8>>,
-    /// What the next calls of an action get instead of an answer, first come, first served. Actions are those of [`action`].
+    /// Errors that the next calls of an action get instead of an answer, first come, first served. Actions are those of [`action`].
     pub refusals: Vec<(&'static str, CloudError)>,
-    /// How many calls of an action are answered before what it gets of those.
+    /// The number of calls of an action that are answered before it gets one of those.
     pub passes: BTreeMap<&'static str, u32>,
-    /// After so many calls, one is executed whose answer never comes, as for a process that is killed then; and so are all after it.
+    /// The call of this number is executed, but its answer never comes, as for a process that is killed then; so are all after it.
     pub stops_after: Option<usize>,
     /// The actions that were called, in order.
     pub calls: Vec<&'static str>,
-    /// What `run_instances` was sent.
+    /// The requests to `run_instances`.
     pub requests: Vec<Value>,
     /// Each launch, by its token.
     pub(super) launches: BTreeMap<String, (Value, Vec<Instance>)>,

@@ -1,4 +1,4 @@
-//! Which jobs a capacity block takes.
+//! Tests of the jobs that a capacity block takes.
 
 use crate::{
     cloud::Reservation,

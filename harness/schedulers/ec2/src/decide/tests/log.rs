@@ -1,4 +1,4 @@
-//! What is put together of which log.
+//! Tests of logs that are put together from pieces.
 
 use crate::decide::log::{Part, Tail, assemble, read_console};
 use base64::{Engine, prelude::BASE64_STANDARD};

@@ -1,4 +1,4 @@
-//! What is asked for after which refusals.
+//! Tests of the requests after refusals.
 
 use crate::{
     decide::offer::{Next, Refused, next_offer},

@@ -1,4 +1,4 @@
-//! What is known of a job after which observations.
+//! Tests of the status of a job after observations.
 
 use crate::decide::{
     seen::{Console, Member, Phase, Said, State},

@@ -1,4 +1,4 @@
-//! What stays and what goes by itself.
+//! Tests of what stays and what goes by itself.
 
 use crate::decide::{
     seen::{Member, Said},

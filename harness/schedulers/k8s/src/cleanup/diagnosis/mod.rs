@@ -1,7 +1,7 @@
-//! What is kept of a workload that did not pass, and commands that show more.
+//! The files that are kept of a workload that did not pass, and commands that show more.
 //!
-//! It contains no secrets: values of variables with a name like a secret's are masked, and so is the data of
-//! Secrets. What the server only keeps for itself (`managedFields`, the last applied configuration) is left out.
+//! They contain no secrets: values of variables with a name like a secret's are masked, and so is the data of
+//! Secrets. Fields that the server only keeps for itself (`managedFields`, the last applied configuration) are left out.
 //!
 //! The caller fetches the objects and writes the files.
 

@@ -1,4 +1,4 @@
-//! What is kept, and the commands.
+//! Tests of the files that are kept, and of the commands.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What a plan needs to know of the clusters: the contexts of the kubeconfig, and whether Muster runs in a pod.
+//! The facts about clusters that a plan needs: the contexts of the kubeconfig, and whether Muster runs in a pod.
 //!
 //! Only [`Contexts::load`] and [`kubeconfig`] read files. Nothing secret is kept.
 
@@ -59,17 +59,17 @@ impl Contexts {
         }
     }
 
-    /// For looking at plans without any cluster.
+    /// Contexts that allow any plan, for looking at plans without any cluster.
     pub fn unknown() -> Self {
         Self { unknown: true, ..Self::default() }
     }
 
-    /// Whether there is any cluster to talk to.
+    /// Returns whether there is no cluster to talk to.
     pub fn is_empty(&self) -> bool {
         self.named.is_empty() && self.in_cluster.is_none()
     }
 
-    /// Where something runs that asks for this context and this namespace, or leaves one or both open.
+    /// Returns the place of a job that asks for this context and this namespace, or leaves one or both open.
     ///
     /// The namespace is the one asked for, else the context's, else the pod's own, else `default`.
     ///
@@ -103,7 +103,7 @@ impl Contexts {
         if self.named.is_empty() { ContextError::NoCluster(looked_at()) } else { ContextError::NoCurrent(self.known("")) }
     }
 
-    /// Whether there is a context of this name, as far as is known.
+    /// Returns whether there is a context of this name, as far as is known.
     pub fn has(&self, name: &str) -> bool {
         self.unknown || self.named.contains_key(name)
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a5_context_and_namespace_are_the_ones_asked_for_else_the_kubeconfigs() {
+    fn context_and_namespace_are_the_ones_asked_for_else_the_kubeconfigs() {
         let pod = Contexts { in_cluster: Some("bench".to_owned()), ..Contexts::default() };
         let both = Contexts { in_cluster: Some("bench".to_owned()), ..contexts() };
         let rows = [

@@ -4,7 +4,7 @@ use super::{ApiError, Asked, ConnectError, Refused, Why};
 use muster_core::error::{Class, SchedulerError};
 
 impl ApiError {
-    /// For the session: what failed, what to do, and whether to try again.
+    /// Turns the error into one for the session: what failed, what to do, and whether to try again.
     pub fn classify(self) -> SchedulerError {
         match self {
             Self::Refused(refused) => refused.classify(),

@@ -9,18 +9,17 @@ use kube::client::AuthError;
 use muster_text::Value;
 use std::{error::Error as StdError, fmt, path::PathBuf, time::Duration};
 
-/// What was asked of the API server: enough for a sentence about it.
+/// A request to the API server: enough for a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// As RBAC calls it: `create`, `get`, `list`, `watch`, `patch`, `update`, `delete`.
+    /// The verb in RBAC's words: `create`, `get`, `list`, `watch`, `patch`, `update`, `delete`.
     pub verb: &'static str,
     /// The kind of object.
     pub resource: Resource,
     /// `log`
     pub subresource: Option<&'static str>,
-    /// Which object; `None`: all of them.
+    /// The object's name; `None`: all objects.
     pub name: Option<String>,
-    /// Where.
     pub place: ClusterPlace,
 }
 
@@ -73,7 +72,6 @@ pub enum ApiError {
     /// It did not answer, or the answer broke off.
     #[error("{asked}: {why}")]
     NoAnswer {
-        /// What was asked.
         asked: Box<Asked>,
         /// `Connection refused (os error 111)`
         why: String,
@@ -85,9 +83,8 @@ pub enum ApiError {
         kind: String,
         /// `batch/v1`
         api_version: String,
-        /// Where.
         place: ClusterPlace,
-        /// What it does know, or what to install.
+        /// The kinds or versions that it does know, or what to install.
         hint: String,
     },
     /// It has no namespace: not ours to create.
@@ -105,7 +102,7 @@ pub enum ApiError {
     Connect(#[from] ConnectError),
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig cannot be read, or has no such context.
@@ -122,7 +119,7 @@ pub enum ConnectError {
         /// One sentence, with the program's name if it is a plugin's doing.
         why: String,
     },
-    /// What the context says cannot be used.
+    /// The context has settings that cannot be used.
     #[error("context {context} cannot be used: {why}")]
     Unusable {
         /// The context, or `in-cluster`.
@@ -132,7 +129,7 @@ pub enum ConnectError {
     },
 }
 
-/// Why there is no place to run in.
+/// The reason why there is no place to run in.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ContextError {
     /// Neither a kubeconfig nor a pod's ServiceAccount.
@@ -144,25 +141,19 @@ pub enum ContextError {
     /// A name that is in no kubeconfig.
     #[error("no context `{name}` in the kubeconfig; known: {known}")]
     Unknown {
-        /// As written.
+        /// The name as written.
         name: String,
-        /// Those there are, the nearest first.
+        /// The contexts that exist, the nearest name first.
         known: String,
     },
     /// A file that is not a kubeconfig. Its parser's own words are not passed on: they quote the lines, tokens and all.
     #[error("the kubeconfig {path} cannot be read: {why}")]
-    Kubeconfig {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Kubeconfig { path: PathBuf, why: String },
 }
 
 /// A refusal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused {
-    /// What was asked.
     pub asked: Asked,
     /// The HTTP status.
     pub code: u16,
@@ -174,7 +165,7 @@ pub struct Refused {
     pub causes: Vec<StatusCause>,
     /// `details.kind`: what was not found, what is there already.
     pub about: Option<String>,
-    /// When to come back, from the header `Retry-After` or the details.
+    /// The time to wait before the next request, from the header `Retry-After` or the details.
     pub retry_after: Option<Duration>,
     /// It may pass by itself: such a request was granted before, or the server has just failed.
     pub passes: bool,
@@ -243,7 +234,7 @@ pub(super) fn status(object: &Value) -> Status {
     }
 }
 
-/// Why a request failed, as far as it decides what happens next.
+/// The reason why a request failed, as far as it decides what happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// The credentials are not accepted.
@@ -270,7 +261,7 @@ pub enum Why {
     Conflict,
     /// The object is wrong.
     Invalid,
-    /// What we know is too old: list again.
+    /// Our version is too old: list again.
     Expired,
     /// Refused as `Unauthorized`, `NotAllowed`, `NoNamespace` or `NotServed`, which may pass within a minute.
     Withdrawn,
@@ -281,7 +272,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether the same request may succeed later without any change. Exhaustive, so that a new reason has to be decided here.
+    /// Returns whether the same request may succeed later without any change. A new reason has to be decided here: no `_` arm.
     pub fn passes(self) -> bool {
         match self {
             Self::Transient | Self::Withdrawn => true,
@@ -325,12 +316,12 @@ impl ApiError {
         matches!(self, Self::NoAnswer { .. })
     }
 
-    /// There is no such object.
+    /// Returns whether there is no such object.
     pub fn is_gone(&self) -> bool {
         matches!(self.why(), Why::NotFound | Why::NotServed | Why::NoNamespace)
     }
 
-    /// When the server wants to be asked again.
+    /// Returns the time to wait before the next request, if the server gave one.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused(refused) => refused.retry_after,
@@ -338,7 +329,7 @@ impl ApiError {
         }
     }
 
-    /// The same, taken to be final.
+    /// The error as a final one.
     #[must_use]
     pub fn for_good(self) -> Self {
         match self {

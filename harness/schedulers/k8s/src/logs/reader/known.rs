@@ -1,4 +1,4 @@
-//! Which lines of a log were passed on already, and how a repetition is recognized.
+//! The lines of a log that were passed on already, and how a repetition is recognized.
 //!
 //! ```text
 //!                    line not in the window: gap
@@ -21,7 +21,7 @@ const READ_AGAIN: u64 = 9 << 20;
 /// What was passed on.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// The lines that a reply since `since` begins with.
     window: Vec<Seen>,
@@ -65,7 +65,7 @@ enum Replay {
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineMatch {
-    /// So many of its first bytes are known.
+    /// The number of its first bytes that are known.
     pub known: u64,
     /// Something before it may be missing.
     pub lost: bool,

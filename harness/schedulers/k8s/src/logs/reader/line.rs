@@ -3,9 +3,9 @@
 /// What identifies a line among those of its second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Seen {
-    /// When the node received it, in nanoseconds since the epoch.
+    /// The time when the node received it, in nanoseconds since the epoch.
     pub at: i64,
-    /// Of its bytes.
+    /// The hash of its bytes.
     pub hash: u64,
 }
 

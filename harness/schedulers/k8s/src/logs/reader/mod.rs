@@ -66,11 +66,11 @@ pub(crate) struct Reader {
 pub(crate) struct Fed {
     /// Bytes of the log, in order.
     pub bytes: Vec<u8>,
-    /// When the first line in them was written.
+    /// The time when the first line in them was written.
     pub first: Option<Timestamp>,
-    /// When the last line in them was written.
+    /// The time when the last line in them was written.
     pub last: Option<Timestamp>,
-    /// Why lines may be missing, one sentence each.
+    /// The reasons why lines may be missing, one sentence each.
     pub gaps: Vec<String>,
 }
 

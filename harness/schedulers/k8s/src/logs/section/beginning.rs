@@ -1,4 +1,4 @@
-//! Whether the beginning of a log is proven. No I/O.
+//! Decides whether the beginning of a log is proven. No I/O.
 //!
 //! ```text
 //! container starts --(a plain read finds it empty)--> empty --(again)--> empty --(a first line)--> is it proven?
@@ -33,18 +33,18 @@ const SKEW: i64 = 1;
 #[derive(Debug, Clone, Default)]
 pub(in crate::logs) struct Beginning {
     pub life: Life,
-    /// When the pod got its node, by the clock of the control plane.
+    /// The time when the pod got its node, by the clock of the control plane.
     pub scheduled: Option<Timestamp>,
-    /// When the log was last known to be empty, with nothing missing before.
+    /// The time when the log was last known to be empty, with nothing missing before.
     pub empty: Option<Timestamp>,
-    /// When the last request was answered, or the one that gave the first line.
+    /// The time when the last request was answered, or the one that gave the first line.
     pub answered: Option<Timestamp>,
     /// A plain read has found the log empty while the stream that is read now was open.
     pub joined: bool,
     /// The first line that a plain read in time has found.
     pub began: Option<Timestamp>,
     pub first: Option<Timestamp>,
-    /// When any request was answered first.
+    /// The time when a request was first answered.
     pub first_answer: Option<Timestamp>,
     /// The date of an answer, and when it came.
     dated: Option<(Timestamp, Clock)>,

@@ -193,9 +193,9 @@ impl Section {
 
 /// What a plain read finds at the beginning of the node's file.
 pub(super) struct FirstLine {
-    /// When the server answered.
+    /// The time of the server's answer.
     pub date: Timestamp,
-    /// When the line was written; `None`: the file is empty.
+    /// The time when the line was written; `None`: the file is empty.
     pub written: Option<Timestamp>,
 }
 

@@ -58,7 +58,7 @@ pub(super) struct Shared {
 pub(super) struct Section {
     pub shared: Arc<Shared>,
     pub origin: SectionOrigin,
-    /// What chunks call it.
+    /// The section's name in chunks.
     pub id: String,
     pub title: String,
     pub identity: Identity,
@@ -66,15 +66,15 @@ pub(super) struct Section {
     pub place: usize,
     /// It is the first of its job, which is shown while it runs.
     pub first: bool,
-    /// Of all sections of the job.
+    /// The marks of all sections of the job.
     pub marks: Arc<LogMarks>,
     pub reader: Reader,
-    /// Which instance is read.
+    /// The number of the instance that is read.
     pub instance: i32,
     pub beginning: Beginning,
     pub warned: bool,
     pub log_rotation: LogRotation,
-    /// When something of it was passed on.
+    /// The time when something of it was last passed on.
     pub spoke: Clock,
 }
 

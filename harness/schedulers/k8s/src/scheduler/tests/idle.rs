@@ -1,4 +1,4 @@
-//! What a session asks of a server while nothing happens: an hour of it, on the runtime's clock.
+//! Counts the requests of a session to a server while nothing happens: an hour of it, on the runtime's clock.
 
 use crate::scheduler::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! Which pods the end of a workload counts, by what is known of each.
+//! Decides which pods the end of a workload counts, by what is known of each.
 
 use super::Pods;
 use crate::{

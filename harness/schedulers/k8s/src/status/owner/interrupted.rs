@@ -1,4 +1,4 @@
-//! What a success does not rest on: pods that were told to end before their end, and pods whose end nobody saw.
+//! Finds pods on which a success does not rest: those that were told to end before their end, and those whose end nobody saw.
 
 use super::Pods;
 use crate::{

@@ -1,4 +1,4 @@
-//! How and when the containers of a pod started and ended, and why, in words.
+//! The starts and ends of the containers of a pod, with their causes in words.
 
 use crate::api::clock;
 use crate::status::{

@@ -1,4 +1,4 @@
-//! What only the events of a pod say: that its node stopped a container, and why.
+//! Reads what only the events of a pod say: that its node stopped a container, and why.
 
 use crate::api::clock;
 use crate::job::told::{self, Told};

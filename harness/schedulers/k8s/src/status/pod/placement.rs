@@ -1,4 +1,4 @@
-//! What the scheduler says of a pod that it cannot place: may that change by itself?
+//! Reads the scheduler's message about a pod that it cannot place: may the state change by itself?
 //!
 //! ```text
 //! 0/5 nodes are available: 1 Insufficient cpu, 4 node(s) didn't match Pod's node affinity/selector. preemption: 0/5 nodes are ...

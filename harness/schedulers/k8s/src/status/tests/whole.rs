@@ -1,4 +1,4 @@
-//! What holds for every observation.
+//! Properties that hold for every observation.
 
 use crate::{
     job::{Assessment, JobState, sections},
@@ -164,7 +164,7 @@ proptest! {
 }
 
 #[test]
-fn a8_each_way_to_get_stuck_has_a_reason_of_its_own() {
+fn each_way_to_get_stuck_has_a_reason_of_its_own() {
     let waiting = |reason: &str, message: &str| {
         Scene::own_pod(&format!(
             "status: {{phase: Pending, containerStatuses: [{{name: main, image: i, imageID: '', ready: false, restartCount: 0, state: {{waiting: {{reason: {reason}, message: '{message}'}}}}}}]}}"

@@ -1,4 +1,4 @@
-//! Whether a status is that of a program which ran to its end: Slurm may have ended it.
+//! Tests whether a status is that of a program which ran to its end: Slurm may have ended it.
 
 use super::*;
 

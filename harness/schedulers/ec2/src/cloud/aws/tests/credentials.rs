@@ -1,4 +1,4 @@
-//! Where credentials are found.
+//! Tests of the places where credentials are found.
 
 use super::{
     super::{credentials::Credentials, http::Http},

@@ -10,7 +10,7 @@ fn a_complete_job_shows_the_exits_of_its_pods() {
 }
 
 #[test]
-fn a7_a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
+fn a_job_that_succeeds_at_the_second_attempt_passes_with_a_note() {
     says!(complete().pod("x-a", &ended("Failed", 1)).pod("x-b", &good()), @"
     ended @3-@9: x-b@n1 Code(0)
     superseded: x-a Code(1)

@@ -1,4 +1,4 @@
-//! Acceptance A1: the source document's own example, three pods of nbody, with its own references.
+//! Judges what three pods of nbody have printed on a GPU, by the references of the shipped check.
 
 use super::*;
 use crate::result::Outcome;
