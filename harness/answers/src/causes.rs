@@ -1,4 +1,4 @@
-//! Why the cases of a night failed, and since when.
+//! The causes for which the cases of a night failed, and the night since which they do.
 
 use crate::{Asked, Unanswered, nights::in_the_future};
 use muster_core::{

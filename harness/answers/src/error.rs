@@ -1,9 +1,9 @@
-//! Why a question has no answer.
+//! The reasons for which a question has no answer.
 
 use muster_core::query::spec::SpecError;
 use muster_store::{Reader, StoreError};
 
-/// Why a question has no answer.
+/// The reason for which a question has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum Unanswered {
     /// The question names what is not stored, or asks for what does not exist: one sentence, with what there is.

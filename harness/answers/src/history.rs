@@ -22,13 +22,13 @@ use std::collections::BTreeSet;
 /// At most this many metrics are read.
 pub const MOST: usize = 200;
 
-/// Which metrics a history shows.
+/// A choice of metrics for a history.
 #[derive(Debug, Clone)]
 pub struct Shown<'a> {
     /// The case, as it is typed.
     pub case: &'a str,
     pub filters: Filters,
-    /// Only these variables, if there are any.
+    /// The variables that are shown; none: all.
     pub variables: &'a [String],
 }
 

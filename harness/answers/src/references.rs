@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// References, and what a reader has to know of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suggested {
-    /// By metric.
+    /// The suggestions, ordered by metric.
     pub suggestions: Vec<Suggestion>,
-    /// One sentence each.
+    /// Sentences that a reader has to know.
     pub notes: Vec<String>,
 }
 

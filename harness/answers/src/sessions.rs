@@ -1,4 +1,4 @@
-//! Which sessions have which cases.
+//! Lists of sessions, also by the cases that they have.
 
 use crate::{Asked, Unanswered};
 use muster_core::{
@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 /// The cases of this many sessions are looked through at once.
 const CHUNK: usize = 100;
 
-/// Which sessions of a selection are listed.
+/// A choice among the sessions of a selection.
 #[derive(Debug, Clone, Copy)]
 pub struct Listed<'a> {
     pub limit: u32,
-    /// Only sessions with a case of one of these outcomes, if there are any: a word, a word with its detail, or `failed`.
+    /// The outcomes of which a session has a case: words, words with their details, or `failed`. None: any.
     pub outcomes: &'a [String],
 }
 

@@ -55,7 +55,7 @@ impl FigureRules {
 /// A night is known by the date of its evening.
 pub use muster_text::time::Date as Night;
 
-/// When a night is.
+/// A night with its span of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NightSpan {
     pub date: Night,

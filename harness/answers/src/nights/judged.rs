@@ -18,7 +18,7 @@ pub struct JudgedNight {
     pub settings: Settings,
     /// The last night in which the system had a session, if that is an earlier one.
     pub absent_since: Option<Night>,
-    /// What a reader has to know of the figures, one sentence each.
+    /// Sentences that a reader of the figures has to know.
     pub notes: Vec<String>,
     /// What [`keep`] stores, if nobody has judged as far.
     found: Option<Found>,

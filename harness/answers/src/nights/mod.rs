@@ -1,4 +1,4 @@
-//! What changed in a night, per system. Nights before it that nobody has judged are judged first.
+//! The changes of a night, per system. Nights before it that nobody has judged are judged first.
 //!
 //! ```text
 //! systems -> Chosen -judged-> JudgedNight -keep-> the database: the next call goes on from there

@@ -1,4 +1,4 @@
-//! What words name in judged nights: a metric, a change. What does not exist is a sentence with the nearest name.
+//! Metrics and changes of judged nights by name. A name of nothing is answered by a sentence with the nearest name.
 
 use super::JudgedNight;
 use crate::Unanswered;

@@ -1,4 +1,4 @@
-//! What else is known of a change: which recorded facts differ between its nights.
+//! Recorded facts that differ between the nights before and after a change.
 
 use crate::Unanswered;
 use muster_core::{

@@ -1,4 +1,4 @@
-//! How long to wait before what failed is tried again.
+//! The pauses before a failed operation is tried again.
 
 use std::time::Duration;
 

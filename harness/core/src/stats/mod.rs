@@ -1,4 +1,4 @@
-//! Where values lie, and how far apart: what judges and reports both need. Values that are NaN are none.
+//! Statistics of location and spread that judges and reports both need. Values that are NaN are none.
 
 pub use muster_text::median::median_in_place;
 
