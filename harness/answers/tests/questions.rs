@@ -1,5 +1,7 @@
 //! Questions as a second front end asks them: without a command line, several at once, at a time of its own.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 use jiff::tz::TimeZone;
 use muster_answers::{Asked, Unanswered, causes::causes, compare::compare, nights, sessions};
 use muster_core::query::spec::{Filter, Filters, Selection};

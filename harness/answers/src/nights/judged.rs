@@ -112,7 +112,7 @@ pub async fn judged(reader: &Reader, chosen: &Chosen, settings: &Settings) -> Re
 pub async fn keep(reader: &Reader, judged: &JudgedNight) -> Result<(), StoreError> {
     let JudgedNight { looked, found: Some(found), .. } = judged else { return Ok(()) };
     let mut upkeep = Upkeep::open(reader.database().clone()).await?;
-    upkeep.keep_changes(found.judged, found.until, &found.new(), looked).await?;
+    upkeep.keep_changes(found.judged, found.until, &found.unstored(), looked).await?;
     upkeep.close().await
 }
 
@@ -126,7 +126,7 @@ impl Found {
     }
 
     /// Returns the changes that are not stored as they are.
-    fn new(&self) -> Vec<Change> {
+    fn unstored(&self) -> Vec<Change> {
         let is_stored = |change: &&Change| self.stored.get(&change.id.metric).is_some_and(|known| known.contains(change));
         self.now.values().flatten().filter(|change| !is_stored(change)).cloned().collect()
     }

@@ -32,7 +32,9 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
         anyhow::Ok(references(&database::asked(&reader), &selection, &args.var, settings).await?)
     })?;
     let yaml = suggested::yaml(&suggestions, &Basis { period: selection.to_string(), lower: args.lower, upper: args.upper });
-    notes.iter().for_each(|note| terminal.note(&format!("note: {note}")));
+    for note in notes {
+        terminal.note(&format!("note: {note}"));
+    }
     terminal.note(suggested::refused(&suggestions, &terminal.screen()).trim_end());
     let others = if args.lower.or(args.upper).is_some() { ", or leave out --lower and --upper" } else { "" };
     ensure!(!yaml.is_empty(), "there is no reference to suggest: run more, or choose a longer --period{others}");
