@@ -5,6 +5,7 @@ use crate::{
     inputs::selection::Site,
 };
 use muster_check::site::System;
+use muster_core::case::SessionId;
 use muster_host::{files, user_folders::Kept};
 use muster_report::secret::masked_setting;
 use muster_store::Location;
@@ -52,6 +53,11 @@ pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
 /// Returns a command of Muster that reads the database of this invocation, to be pasted in whatever folder.
 pub fn on_this_database(cli: &Cli, command: &str) -> String {
     Places::of(cli).database.command(command)
+}
+
+/// The command that continues a session, as a person can paste it.
+pub fn attach(cli: &Cli, session: &SessionId) -> String {
+    on_this_database(cli, &format!("attach {session}"))
 }
 
 /// What to say of a database that is where nobody would look for it.

@@ -7,15 +7,15 @@
 
 use crate::{
     exit,
-    session::{
-        claims::{self, Claims},
-        leave,
-    },
+    session::leave,
     terminal::{NoEcho, Terminal},
 };
 use anyhow::Context;
 use muster_core::decisions::pipeline::EXIT_INTERRUPTED;
-use muster_session::front::signals::Signals;
+use muster_session::{
+    front::signals::Signals,
+    ownership::claims::{self, Claims},
+};
 use std::{future, sync::Arc};
 use tokio::{
     runtime::Runtime,

@@ -10,16 +10,14 @@
 //! The first signal cancels the session, the second one ends the process at once, until the reports are written. Before the session
 //! has begun, the first one does ([`early`]).
 
-pub mod claims;
 pub mod early;
 pub mod leave;
-pub mod takeover;
 
 use crate::{
     args::{self, Cli, TestFormat},
     exit,
     reports::{files::ReportFiles, session},
-    session::{early::Early, leave::SignOfLife},
+    session::early::Early,
     settings::{self, Places},
     terminal::{self, NoEcho, Terminal, unwritten::EXIT_UNWRITTEN, view::View},
     wiring::{self, Wired, database, secrets},
@@ -44,6 +42,7 @@ use muster_session::{
         libtest::{self, Frontend},
         signals::{ONE_MORE, Signals},
     },
+    ownership::heartbeat::SignOfLife,
     session_loop::{self, Cases, plan::SessionPlan},
 };
 use muster_store::StoreError;
@@ -177,7 +176,8 @@ impl Begun {
         let signals = Signals::listen().context("listen to signals")?;
         let engine = runtime.block_on(session_loop::begin(config, plan))?;
         early.end();
-        let start = |ownership: &Ownership| SignOfLife::start(&ownership.store, &session.id, terminal);
+        let taken = leave::taken(session.id.clone(), terminal);
+        let start = |ownership: &Ownership| SignOfLife::start(&ownership.store, &session.id, taken);
         let heartbeat = heartbeat.or_else(|| ownership.as_ref().map(start));
         Ok(Self { signals, engine, session, ownership, heartbeat })
     }
@@ -197,7 +197,7 @@ fn conduct(
     let (is_running, end_of_session) = oneshot::channel::<()>();
     // On a thread of its own: the threads of the runtime may all wait for a file system that does not answer.
     let supervisor = Builder::new_current_thread().enable_all().build().context("start a thread for signals")?;
-    let supervised = supervise(signals, engine.clone(), end_of_session, leave::Commands::of(cli, &started.id), terminal);
+    let supervised = supervise(signals, engine.clone(), end_of_session, cli.clone(), terminal);
     thread::spawn(move || supervisor.block_on(supervised));
     let watching = watch();
 
@@ -223,7 +223,7 @@ fn conduct(
     let (mut removed, mut end_is_stored) = (Vec::new(), true);
     let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed, terminal)) {
         Ok(session) => session,
-        Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(&started.id, terminal)),
+        Err(StoreError::Taken { .. }) => runtime.block_on(leave::taken(started.id, terminal)),
         Err(error) => {
             end_is_stored = false;
             terminal.error(&anyhow::Error::new(error).context("the end of the session could not be stored"));
@@ -283,15 +283,9 @@ fn report_daemons(removed: &[Removed], attempts: &Attempts, cli: &Cli, terminal:
 
 /// Cancels the session at the first signal, and ends the process at the second one, also while the session is reported: nobody may
 /// read what is printed.
-async fn supervise(
-    mut signals: Signals,
-    engine: Engine,
-    end_of_session: oneshot::Receiver<()>,
-    commands: leave::Commands,
-    terminal: Terminal,
-) {
+async fn supervise(mut signals: Signals, engine: Engine, end_of_session: oneshot::Receiver<()>, cli: Cli, terminal: Terminal) {
     tokio::select! {
-        () = signals.supervise(&engine) => leave::at_once(&engine, &commands, terminal).await,
+        () = signals.supervise(&engine) => leave::at_once(&engine, &cli, terminal).await,
         _ = end_of_session => {}
     }
     let is_first = !engine.is_cancelled();

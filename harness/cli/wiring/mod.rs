@@ -13,18 +13,20 @@ use anyhow::{Context, anyhow};
 use futures_util::future::join_all;
 use muster_core::{
     case::SessionId,
-    error::{SchedulerError, chain},
+    error::chain,
     job::{
         descriptor::{Connect, Descriptor, Harness, NamedScheduler, Schedulers},
         inventory::Removed,
-        scheduler::{Disposition, Scheduler},
+        scheduler::Scheduler,
     },
 };
 use muster_host::file_limit;
-use muster_session::{case::judging::JudgeProgram, heartbeat};
+use muster_session::{
+    case::judging::JudgeProgram,
+    ownership::{InScope, closed, heartbeat, sweep::deleted},
+};
 use muster_store::{JobRow, Store};
 use muster_text::time::format_duration;
-use scope::InScope;
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
     io,
@@ -72,38 +74,14 @@ impl Wired {
         let mut left = Vec::new();
         for row in rows.iter().filter(|row| self.outlives.contains(&row.name.partition)) {
             let Some(scheduler) = self.schedulers.get(&row.name.partition) else { continue };
-            match timeout(scheduler.limits().cleanup, scheduler.cleanup(&row.job, Disposition::Delete)).await {
-                Ok(Ok(leftovers)) if leftovers.items.is_empty() => store.cleaned(&row.job),
-                Ok(Ok(leftovers)) => left.push((row, leftovers.items.join("; "))),
-                Ok(Err(error)) => left.push((row, chain(&error))),
+            match timeout(scheduler.limits().cleanup, deleted(&**scheduler, &row.job)).await {
+                Ok(items) if items.is_empty() => store.cleaned(&row.job),
+                Ok(items) => left.push((row, items.join("; "))),
                 Err(_) => left.push((row, "no answer".to_owned())),
             }
         }
         left
     }
-}
-
-/// Closes each of these schedulers. One that does not answer is given up.
-pub async fn close<'a>(schedulers: impl IntoIterator<Item = &'a Arc<dyn Scheduler>>, over: Option<&SessionId>) -> Vec<Removed> {
-    let mut removed = Vec::new();
-    for scheduler in schedulers {
-        match closed(scheduler, over, scheduler.limits().cleanup).await {
-            Ok(ended) => removed.extend(ended),
-            Err(error) => tracing::warn!(error = chain(&error), "a scheduler was not closed"),
-        }
-    }
-    removed
-}
-
-async fn closed(
-    scheduler: &Arc<dyn Scheduler>,
-    over: Option<&SessionId>,
-    limit: Duration,
-) -> Result<Vec<Removed>, SchedulerError> {
-    timeout(limit, scheduler.close(over)).await.unwrap_or_else(|_| {
-        tracing::debug!("a scheduler was not closed in time");
-        Ok(Vec::new())
-    })
 }
 
 /// The partitions of stored jobs, each with its scheduler.

@@ -7,21 +7,10 @@ use crate::{
 };
 use muster_core::{
     error::{Class, SchedulerError},
-    job::{
-        descriptor::NamedScheduler,
-        inventory::Scope,
-        scheduler::{Job, Scheduler},
-    },
+    job::{descriptor::NamedScheduler, inventory::Scope, scheduler::Job},
 };
-use std::{collections::BTreeMap, sync::Arc};
-
-/// A scheduler, and where it looks.
-pub struct InScope {
-    /// The scheduler's own.
-    pub name: &'static str,
-    pub scheduler: Arc<dyn Scheduler>,
-    pub scope: Scope,
-}
+use muster_session::ownership::InScope;
+use std::collections::BTreeMap;
 
 /// The schedulers that can be connected to, and why the others cannot.
 pub struct Scoped {

@@ -10,6 +10,7 @@
 //! case      one case, from its slot to its result: plan, launch, wait, judge, clean up
 //! folders   stage and output folders
 //! log       logs on disk while they arrive, and the stdout they become
+//! ownership which process owns a session: taking over, claims, leaving, and what a sweep removes
 //! ```
 
 pub mod case;
@@ -18,10 +19,11 @@ pub mod engine;
 pub mod event;
 pub mod folders;
 pub mod front;
-pub mod heartbeat;
 pub mod identifier;
 mod log;
+pub mod ownership;
 mod panics;
+pub mod patience;
 mod retry;
 pub mod runtime;
 pub mod session_loop;

@@ -27,7 +27,7 @@ const WHOLE: [&str; 23] = [
     "harness/cli/commands/doctor/ask.rs",
     "harness/cli/commands/session/attach.rs",
     "harness/cli/commands/session/distribute.rs",
-    "harness/cli/session/takeover.rs",
+    "harness/session/src/ownership/takeover.rs",
     "harness/cli/wiring/owners.rs",
 ];
 

@@ -3,14 +3,9 @@
 use super::results::resolve_states;
 use crate::{
     args::{Cli, TopArgs},
-    session::leave::Commands,
-    settings::Places,
+    settings::{self, Places},
     terminal::{NoEcho, Terminal, live_screen},
-    wiring::{
-        database,
-        owners::{Finding, Owners, Wait},
-        scope::{self, InScope},
-    },
+    wiring::{database, owners, scope},
 };
 use muster_answers::nothing_stored;
 use muster_core::decisions::pipeline::EXIT_INTERRUPTED;
@@ -19,8 +14,11 @@ use muster_report::{
     Paint,
     live::{Size, Top},
 };
-use muster_session::front::signals::Signals;
-use muster_store::{Held, Reader, SessionRow, SessionState};
+use muster_session::{
+    front::signals::Signals,
+    ownership::{Finding, InScope, Owners, Wait},
+};
+use muster_store::{Reader, SessionRow, SessionState};
 use std::{
     io::{self, IsTerminal},
     time::Duration,
@@ -53,7 +51,7 @@ async fn watch(cli: &Cli, args: &TopArgs, is_live: bool, terminal: Terminal) -> 
     let reader = Reader::open(Places::of(cli).database).await?;
     let mut row = chosen(cli, &reader, args.session.as_deref(), terminal).await?;
     let schedulers = schedulers(cli, &reader, &row).await?;
-    let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
+    let owners = Owners { reader: Some(&reader), schedulers: &schedulers, tell: &owners::told(terminal) };
     let mut owner = OwnerWatch { owners, looked: Instant::now(), since: Instant::now(), seen: None, state: row.state };
     let (mut signals, mut resized) = (Signals::listen()?, signal(SignalKind::window_change())?);
     let id = row.session.id.clone();
@@ -70,7 +68,7 @@ async fn watch(cli: &Cli, args: &TopArgs, is_live: bool, terminal: Terminal) -> 
             return Ok((0, top.json(state)?));
         }
         if matches!(state, SessionState::Ended | SessionState::Interrupted) {
-            return Ok((0, top.end(clock::now(), state, &Commands::of(cli, &id).attach)));
+            return Ok((0, top.end(clock::now(), state, &settings::attach(cli, &id))));
         }
         if is_news && !is_live {
             terminal.print(&top.lines(clock::now()));
@@ -133,7 +131,7 @@ struct OwnerWatch<'a> {
     looked: Instant,
     /// Since when nothing has changed.
     since: Instant,
-    seen: Option<(Held, Finding)>,
+    seen: Option<Finding>,
     state: SessionState,
 }
 
@@ -153,10 +151,9 @@ impl OwnerWatch<'_> {
 
     async fn look(&mut self, row: &SessionRow) -> SessionState {
         let id = &row.session.id;
-        if let Some((held, finding)) = &mut self.seen
-            && *held == row.held
-        {
-            let state = self.owners.look_again(id, finding, self.since.elapsed()).await;
+        if let Some(finding) = &mut self.seen {
+            self.owners.look_again(id, finding, self.since.elapsed()).await;
+            let state = finding.life.shown();
             if state != SessionState::Running {
                 return state;
             }
@@ -164,10 +161,9 @@ impl OwnerWatch<'_> {
         // It was not seen before, or is alive: whatever it does next is news.
         let is_first = self.seen.is_none();
         self.since = Instant::now();
-        let found = self.owners.find([(id.clone(), Some(row.held.clone()))], Wait::No).await;
-        self.seen = found.into_values().next().map(|finding| (row.held.clone(), finding));
+        self.seen = self.owners.find([(id.clone(), Some(row.held.clone()))], Wait::No).await.into_values().next();
         match &self.seen {
-            Some((_, finding)) if is_first => finding.state(),
+            Some(finding) if is_first => finding.life.shown(),
             _ => SessionState::Running,
         }
     }

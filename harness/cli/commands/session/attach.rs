@@ -18,15 +18,14 @@ use crate::{
     session::{
         self, Held,
         early::{self, Early},
-        leave::Commands,
-        takeover::{OwnedSession, PreviousOwner},
+        leave,
     },
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
         self, Wired,
         database::{self, LATEST},
-        owners, secrets,
+        owners, scope, secrets,
     },
 };
 use anyhow::{Context, bail};
@@ -42,6 +41,7 @@ use muster_core::{
 };
 use muster_host::owner;
 use muster_session::{
+    ownership::takeover::{OwnedSession, PreviousOwner},
     runtime,
     session_loop::{plan::SessionPlan, taken_over::Continued},
 };
@@ -68,9 +68,21 @@ pub fn attach(cli: &Cli, session: &str, terminal: Terminal) -> anyhow::Result<u8
         SessionState::Running => return Err(owners::still_runs(&row)),
     }
     let unfinished = Unfinished::of(cli, row)?;
-    let previous = runtime.block_on(PreviousOwner::find(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
+    let previous = runtime.block_on(gone_owner(&unfinished.parsed.cli, &reader, &unfinished.row, terminal))?;
     let previous = previous.ok_or_else(|| owners::still_runs(&unfinished.row))?;
     unfinished.load(&runtime, terminal)?.finish(previous, &runtime, &early)
+}
+
+/// The owner of an unfinished session, if it is gone. Waits until that is certain.
+pub async fn gone_owner(
+    cli: &Cli,
+    reader: &Reader,
+    row: &SessionRow,
+    terminal: Terminal,
+) -> anyhow::Result<Option<PreviousOwner>> {
+    let started = reader.unfinished(&row.session.id).await?;
+    let schedulers = scope::in_scope(cli, started.iter().map(|row| &row.job)).schedulers;
+    Ok(PreviousOwner::find(schedulers, reader, row, &owners::told(terminal)).await)
 }
 
 /// A session that another process has left unfinished.
@@ -84,7 +96,7 @@ impl Unfinished {
     /// From here on the working folder is that of the session.
     pub fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
         let database = Places::of(cli).database.absolute();
-        let attach = Commands::of(cli, &row.session.id).attach;
+        let attach = settings::attach(cli, &row.session.id);
         let mut parsed = as_it_was_called(cli, &row.session, database, &attach)?;
         parsed.cli.reports.lay_under(&cli.reports);
         parsed.cli.run.file_mode = cli.run.file_mode.or(parsed.cli.run.file_mode);
@@ -149,7 +161,8 @@ impl LoadedSession {
         let store = database::open(cli, &places, runtime, terminal)?;
         let taken = runtime.block_on(async {
             let reader = Reader::of_writer(&places.database).await?.knowing(secrets::of(cli));
-            previous.take_over(&reader, store, &row, terminal).await
+            let taken = leave::taken(row.session.id.clone(), terminal);
+            anyhow::Ok(previous.take_over(&reader, store, &row, taken).await?)
         })?;
         terminal.note(&summary(&row.session, &taken, &cases));
         let OwnedSession { store, heartbeat, schedulers, results, started, teardowns } = taken;

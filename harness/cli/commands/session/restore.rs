@@ -4,16 +4,14 @@
 
 use crate::{
     args::Cli,
-    commands::session::plan::Purpose,
+    commands::session::{attach::gone_owner, plan::Purpose},
     inputs::selection::Selection,
-    session::claims::{Claims, unclaimed},
     settings::{self, Places},
     terminal::Terminal,
     wiring::{
         self,
         database::{self, LATEST},
-        owners::{self, Owners},
-        scope, secrets,
+        owners, secrets,
     },
 };
 use anyhow::anyhow;
@@ -23,7 +21,7 @@ use muster_core::{
     result::{CaseResult, Session},
 };
 use muster_host::{clock, owner};
-use muster_session::session_loop::restore;
+use muster_session::{ownership::claims::Claims, session_loop::restore};
 use muster_store::{Reader, Selected, SessionRow, SessionState, Store, StoreError};
 use std::collections::BTreeSet;
 use tokio::runtime::Runtime;
@@ -126,10 +124,7 @@ async fn past(cli: &Cli, (named, wanted): (&str, &Wanted<'_>), purpose: Purpose<
         return Err(owners::still_runs(&row));
     }
     if let (Purpose::Run(early), SessionState::Interrupted | SessionState::Unknown) = (purpose, row.state) {
-        let left = reader.unfinished(id).await?;
-        let schedulers = scope::in_scope(cli, left.iter().map(|row| &row.job)).schedulers;
-        let owners = Owners { reader: Some(&reader), schedulers: &schedulers, terminal };
-        owners.leases_if_owner_is_gone(&row).await.ok_or_else(|| owners::still_runs(&row))?;
+        gone_owner(cli, &reader, &row, terminal).await?.ok_or_else(|| owners::still_runs(&row))?;
         early.holding(async |claims| end_what_runs(cli, &reader, &row, claims, terminal).await).await?;
     }
     let results = reader.results(id).await?;
@@ -158,7 +153,7 @@ async fn end_what_runs(
     // Who has taken it over since follows its jobs.
     claims.add(&store, session, &row.held).await.map_err(|error| match error {
         StoreError::Taken { .. } => owners::still_runs(row),
-        error => anyhow::Error::new(error).context(unclaimed(session)),
+        error => anyhow::Error::new(error).context(owners::unclaimed(session)),
     })?;
     for (job, why) in wired.end(&left, &store).await {
         let sweep = settings::on_this_database(cli, "sweep");

@@ -2,19 +2,26 @@
 
 use crate::{
     args::{Cli, SweepArgs},
-    commands::{session::attach::Unfinished, sweep},
-    session::{
-        claims::{self, Claims},
-        early::Early,
-        takeover::PreviousOwner,
+    commands::{
+        session::attach::{Unfinished, gone_owner},
+        sweep,
     },
+    session::early::Early,
     settings::Places,
     terminal::Terminal,
-    wiring::{database, owners::Wait},
+    wiring::database,
 };
 use muster_core::{case::SessionId, result::Session};
 use muster_host::{clock, owner};
-use muster_session::{front::signals::Signals, session_loop};
+use muster_session::{
+    front::signals::Signals,
+    ownership::{
+        Wait,
+        claims::{self, Claims},
+        takeover::TakeoverError,
+    },
+    session_loop,
+};
 use muster_store::StoreError;
 use std::{collections::BTreeSet, env, future};
 use tokio::runtime::Runtime;
@@ -41,7 +48,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
     let rows = runtime.block_on(reader.sessions(NEWEST, &owner::is_alive))?;
     let Some(row) = session_loop::resume::to_finish(rows, session) else { return Ok(Resumed::Nothing) };
     let id = row.session.id.clone();
-    let Some(previous) = runtime.block_on(PreviousOwner::find(cli, &reader, &row, terminal))? else {
+    let Some(previous) = runtime.block_on(gone_owner(cli, &reader, &row, terminal))? else {
         terminal.note(&format!("note: session {id} with the same cases is still running: a new one starts"));
         return Ok(Resumed::Nothing);
     };
@@ -56,7 +63,7 @@ pub fn resume(cli: &Cli, session: &Session, runtime: &Runtime, early: &Early, te
                 ));
             }
             match left.finish(previous, runtime, early) {
-                Err(error) if matches!(error.downcast_ref(), Some(StoreError::Taken { .. })) => {
+                Err(error) if matches!(error.downcast_ref(), Some(TakeoverError::Store(StoreError::Taken { .. }))) => {
                     terminal.note(&format!("note: another process has continued session {id} first: a new one starts"));
                     Ok(Resumed::TakenByOther)
                 }

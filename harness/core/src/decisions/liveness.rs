@@ -9,7 +9,7 @@
 //! be read, an expired Lease, or an expired age, only counts once the heartbeat has missed a beat, too.
 //! Clocks of other machines and host names do not count. The caller reads, watches and waits.
 
-use crate::job::inventory::Lease;
+use crate::{job::inventory::Lease, result::SessionState};
 use std::time::Duration;
 
 /// The interval of an owner's heartbeat, and the silence after which it counts as gone.
@@ -93,6 +93,17 @@ pub enum OwnerState {
     },
     /// There is nothing to watch.
     Unknown,
+}
+
+impl OwnerState {
+    /// The state in which its session is shown. Who takes a session over waits until that is certain.
+    pub fn shown(self) -> SessionState {
+        match self {
+            Self::Alive | Self::Silent { last: LastHeartbeat::Recent, .. } => SessionState::Running,
+            Self::Gone | Self::Silent { last: LastHeartbeat::Expired, .. } => SessionState::Interrupted,
+            Self::Silent { last: LastHeartbeat::Undated, .. } | Self::Unknown => SessionState::Unknown,
+        }
+    }
 }
 
 /// The last heartbeat by the clock of a server.
@@ -180,6 +191,22 @@ mod tests {
         for (process, leases, heartbeat, expected) in rows {
             let evidence = Evidence { process, leases, heartbeat };
             assert_eq!(owner_state(&evidence), expected, "{evidence:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_shown_as_its_owner_was_last_seen() {
+        let silent = |last| OwnerState::Silent { left: LIMIT, last };
+        let rows = [
+            (OwnerState::Alive, SessionState::Running),
+            (silent(LastHeartbeat::Recent), SessionState::Running),
+            (OwnerState::Gone, SessionState::Interrupted),
+            (silent(LastHeartbeat::Expired), SessionState::Interrupted),
+            (silent(LastHeartbeat::Undated), SessionState::Unknown),
+            (OwnerState::Unknown, SessionState::Unknown),
+        ];
+        for (owner, expected) in rows {
+            assert_eq!(owner.shown(), expected, "{owner:?}");
         }
     }
 }

@@ -20,9 +20,25 @@ pub fn depends_on_owner(found: &Found, with_kept: bool) -> bool {
     }
 }
 
-/// Returns whether something is removed. `is_owner_gone`: that is certain.
-pub fn is_to_remove(found: &Found, is_owner_gone: bool, with_kept: bool) -> bool {
-    found.kept == Some(Kept::Over) || (is_owner_gone && depends_on_owner(found, with_kept))
+/// The reason for which something that was found is not removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stays {
+    /// It is kept for inspection.
+    Kept,
+    /// The owner of its session lives.
+    Owned,
+    /// Its owner may live.
+    Uncertain,
+}
+
+/// Returns why something is not removed; `None`: it is. `owner`: what is known of the owner of its session.
+pub fn why_it_stays(found: &Found, owner: Option<OwnerState>, with_kept: bool) -> Option<Stays> {
+    match (depends_on_owner(found, with_kept), owner) {
+        (false, _) => (found.kept != Some(Kept::Over)).then_some(Stays::Kept),
+        (true, Some(OwnerState::Gone)) => None,
+        (true, Some(OwnerState::Alive)) => Some(Stays::Owned),
+        (true, Some(OwnerState::Silent { .. } | OwnerState::Unknown) | None) => Some(Stays::Uncertain),
+    }
 }
 
 /// The Leases that nothing needs: of sessions whose owner is gone and of which nothing runs in that place.
@@ -50,6 +66,7 @@ mod tests {
     use super::*;
     use crate::{
         case::{Identifier, SessionId},
+        decisions::liveness::LastHeartbeat,
         job::scheduler::Job,
     };
     use muster_text::Value;
@@ -69,19 +86,23 @@ mod tests {
     #[test]
     fn only_what_is_overdue_or_whose_owner_is_gone_is_removed() {
         let (past, future, unknown) = (Some(Kept::Over), Some(Kept::Still), Some(Kept::Unknown));
-        //  kept, owner gone, --kept -> goes
+        let (gone, alive) = (Some(OwnerState::Gone), Some(OwnerState::Alive));
+        let silent = Some(OwnerState::Silent { left: Duration::ZERO, last: LastHeartbeat::Expired });
+        //  kept, owner, --kept -> why it stays
         let rows = [
-            (None, false, false, false),
-            (None, true, false, true),
-            (past, false, false, true),
-            (future, true, false, false),
-            (future, true, true, true),
-            (future, false, true, false),
-            (unknown, true, false, false),
-            (unknown, true, true, true),
+            (None, alive, false, Some(Stays::Owned)),
+            (None, silent, false, Some(Stays::Uncertain)),
+            (None, None, true, Some(Stays::Uncertain)),
+            (None, gone, false, None),
+            (past, alive, false, None),
+            (future, gone, false, Some(Stays::Kept)),
+            (future, gone, true, None),
+            (future, alive, true, Some(Stays::Owned)),
+            (unknown, gone, false, Some(Stays::Kept)),
+            (unknown, gone, true, None),
         ];
-        for (kept, is_owner_gone, with_kept, goes) in rows {
-            assert_eq!(is_to_remove(&found(kept), is_owner_gone, with_kept), goes, "{kept:?} {is_owner_gone} {with_kept}");
+        for (kept, owner, with_kept, expected) in rows {
+            assert_eq!(why_it_stays(&found(kept), owner, with_kept), expected, "{kept:?} {owner:?} {with_kept}");
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     case::{QueuedCase, Work},
     engine::Engine,
+    patience,
 };
 use futures_util::future::BoxFuture;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::Partition};
@@ -13,13 +14,10 @@ use muster_core::{
     job::scheduler::{Finding, Scheduler},
 };
 use muster_text::time::format_duration;
-use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
-use tokio::{sync::watch, time::timeout};
+use std::{collections::HashMap, sync::Arc};
+use tokio::sync::watch;
 
 pub use crate::case::Refused;
-
-/// A question that takes longer is told of.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A question to the scheduler of a partition. Another partition may be on another cluster of the same scheduler.
 struct Question<'a> {
@@ -53,13 +51,9 @@ pub(super) fn questions<'a>(
 
 /// Asks, and says so if the answer takes long.
 async fn answered(engine: &Engine, Question { partition, scheduler, cases, sender }: Question<'_>, adjustments: &Adjustments) {
-    let mut asked = pin!(ask(&**scheduler, cases.into_iter(), adjustments, engine.session()));
-    let refused = if let Ok(refused) = timeout(PATIENCE, &mut asked).await {
-        refused
-    } else {
-        engine.warn(still_asking(&adjustments.scheduler(partition).to_string(), &partition.name));
-        asked.await
-    };
+    let asked = ask(&**scheduler, cases.into_iter(), adjustments, engine.session());
+    let tell = || engine.warn(still_asking(&adjustments.scheduler(partition).to_string(), &partition.name));
+    let refused = patience::told(tell, asked).await;
     sender.send_replace(Some(Arc::new(refused)));
 }
 

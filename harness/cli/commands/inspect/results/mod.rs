@@ -12,8 +12,9 @@ use crate::{
     args::{Cli, ResultsCommand, Stored},
     reports::stored,
     terminal::Terminal,
-    wiring::{owners::Owners, scope},
+    wiring::{owners, scope},
 };
+use muster_session::ownership::Owners;
 use muster_store::{Reader, SessionRow, SessionState};
 
 /// ReFrame's actions on stored results; `None`: it is none of them.
@@ -73,6 +74,6 @@ pub(super) async fn resolve_states(
     }
     let open = reader.open_jobs().await?;
     let schedulers = scope::in_scope(cli, &open).schedulers;
-    Owners { reader: Some(reader), schedulers: &schedulers, terminal }.resolve_states(rows).await;
+    Owners { reader: Some(reader), schedulers: &schedulers, tell: &owners::told(terminal) }.resolve_states(rows).await;
     Ok(())
 }

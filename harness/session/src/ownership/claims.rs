@@ -6,11 +6,10 @@
 //! A session may be taken over during the wait. So each verdict is made sure of directly before something is removed, and
 //! until that is done this process holds the session: nobody else takes it over.
 
-use crate::wiring::owners::{Finding, Owners, Wait};
+use crate::ownership::{Finding, Owners, OwnershipNote, Wait, heartbeat::SignOfLife};
 use muster_core::{case::SessionId, decisions::liveness::OwnerState};
 use muster_host::owner;
-use muster_session::heartbeat;
-use muster_store::{Held, Reader, SessionState, Store, StoreError};
+use muster_store::{Held, SessionState, Store, StoreError};
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
@@ -19,7 +18,6 @@ use std::{
 };
 use tokio::{
     fs,
-    task::JoinSet,
     time::{Instant, timeout},
 };
 
@@ -31,70 +29,78 @@ const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
 /// What is known of sessions.
 #[derive(Default)]
-pub struct Verdicts(BTreeMap<SessionId, Verdict>);
+pub(super) struct Verdicts(BTreeMap<SessionId, Verdict>);
 
 struct Verdict {
-    state: OwnerState,
-    /// Who held it when the verdict was made. `None`: the database does not know it, or nobody takes it over any more.
-    held: Option<Held>,
-    /// The signs of its owner, and since when they are watched. `None`: it has ended.
-    signs: Option<(Finding, Instant)>,
+    /// What is known of its owner, and who holds it in the database. `held` is `None` if nobody can take the session over.
+    finding: Finding,
+    /// Since when it is watched; `None`: nothing can change any more.
+    since: Option<Instant>,
     /// The folder of a session that has not ended, as the database knows it.
     workdir: Option<PathBuf>,
 }
 
+impl Verdict {
+    fn certain(life: OwnerState, held: Option<Held>) -> Self {
+        Self { finding: Finding { life, leases: Vec::new(), held }, since: None, workdir: None }
+    }
+}
+
 impl Verdicts {
-    pub fn state(&self, session: &SessionId) -> Option<OwnerState> {
-        self.0.get(session).map(|verdict| verdict.state)
+    pub(super) fn state(&self, session: &SessionId) -> Option<OwnerState> {
+        self.0.get(session).map(|verdict| verdict.finding.life)
     }
 
-    pub fn is_gone(&self, session: &SessionId) -> bool {
+    pub(super) fn is_gone(&self, session: &SessionId) -> bool {
         self.state(session) == Some(OwnerState::Gone)
     }
 
     /// Looks at the owners of more sessions, and waits as long as `wait` allows.
-    pub async fn add(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, wait: Wait) {
-        let (mut open, mut workdirs, since) = (Vec::new(), BTreeMap::new(), Instant::now());
+    pub(super) async fn add(&mut self, sessions: &BTreeSet<&SessionId>, owners: &Owners<'_>, wait: Wait) {
+        let (mut open, since) = (BTreeMap::new(), Instant::now());
         for &session in sessions {
-            match row(owners.reader, session).await {
-                Ok(Some(Known { held, workdir: None })) => {
-                    self.0.insert(session.clone(), Verdict { state: OwnerState::Gone, held, signs: None, workdir: None });
+            let row = match owners.reader {
+                Some(reader) => reader.session_of(session, &owner::is_alive).await,
+                None => Ok(None),
+            };
+            let verdict = match row {
+                Ok(Some(row)) if row.state == SessionState::Ended => {
+                    // Nobody takes over what has ended, unless a signal ended it.
+                    Verdict::certain(OwnerState::Gone, row.session.interrupted.then_some(row.held))
                 }
+                // Without a row it may be another user's, or another database's.
                 Ok(row) => {
-                    let (held, workdir) = row.map_or((None, None), |row| (row.held, row.workdir));
-                    workdirs.extend(workdir.map(|workdir| (session.clone(), workdir)));
-                    open.push((session.clone(), held));
+                    open.insert(session.clone(), row);
+                    continue;
                 }
                 Err(error) => {
-                    owners.terminal.note(&format!("warning: session {session} is left alone: {:#}", anyhow::Error::new(error)));
-                    self.0
-                        .insert(session.clone(), Verdict { state: OwnerState::Unknown, held: None, signs: None, workdir: None });
+                    (owners.tell)(OwnershipNote::Unread { session, error });
+                    Verdict::certain(OwnerState::Unknown, None)
                 }
-            }
+            };
+            self.0.insert(session.clone(), verdict);
         }
-        let mut held: BTreeMap<SessionId, Option<Held>> = open.iter().cloned().collect();
-        for (session, finding) in owners.find(open, wait).await {
-            let held = held.remove(&session).flatten();
-            let workdir = workdirs.remove(&session);
-            let verdict = Verdict { state: finding.life, held, signs: Some((finding, since)), workdir };
-            self.0.insert(session, verdict);
+        let rows = open.iter().map(|(session, row)| (session.clone(), row.as_ref().map(|row| row.held.clone())));
+        for (session, finding) in owners.find(rows, wait).await {
+            let workdir = open.remove(&session).flatten().map(|row| row.session.workdir);
+            self.0.insert(session, Verdict { finding, since: Some(since), workdir });
         }
     }
 
     /// Whether the database knows one of these, and it may be taken over.
-    pub fn may_be_taken_over(&self, sessions: &BTreeSet<&SessionId>) -> bool {
-        sessions.iter().any(|session| self.0.get(session).is_some_and(|verdict| verdict.held.is_some()))
+    pub(super) fn may_be_taken_over(&self, sessions: &BTreeSet<&SessionId>) -> bool {
+        sessions.iter().any(|session| self.0.get(session).is_some_and(|verdict| verdict.finding.held.is_some()))
     }
 
     /// The sessions whose owners are gone and that can be finished from this machine: their folders are here.
-    pub async fn unfinished(&self) -> Vec<&SessionId> {
+    pub(super) async fn unfinished(&self) -> Vec<SessionId> {
         let mut found = Vec::new();
-        for (session, verdict) in self.0.iter().filter(|(_, verdict)| verdict.state == OwnerState::Gone) {
+        for (session, verdict) in self.0.iter().filter(|(session, _)| self.is_gone(session)) {
             let Some(workdir) = &verdict.workdir else { continue };
             // A file system may not answer.
             let is_here = timeout(LOOK_LIMIT, fs::metadata(workdir)).await;
             if matches!(is_here, Ok(Ok(folder)) if folder.is_dir()) {
-                found.push(session);
+                found.push(session.clone());
             }
         }
         found
@@ -102,61 +108,39 @@ impl Verdicts {
 
     /// Makes sure that the owners of these sessions are still gone, and holds the sessions that the database knows. What was taken over
     /// meanwhile is not gone any more. What cannot be claimed is left alone: its errors are returned, and the others are claimed.
-    pub async fn claim(
+    pub(super) async fn claim(
         &mut self,
         sessions: &BTreeSet<&SessionId>,
         owners: &Owners<'_>,
         store: Option<&Store>,
         claims: &mut Claims,
-    ) -> Vec<anyhow::Error> {
+    ) -> Vec<(SessionId, StoreError)> {
         let mut unclaimed = Vec::new();
         for &session in sessions {
-            let Some(verdict) = self.0.get_mut(session).filter(|verdict| verdict.state == OwnerState::Gone) else { continue };
-            if let Some((finding, since)) = &mut verdict.signs {
-                owners.look_again(session, finding, since.elapsed()).await;
-                verdict.state = finding.life;
+            let Some(Verdict { finding, since, .. }) = self.0.get_mut(session) else { continue };
+            if finding.life != OwnerState::Gone {
+                continue;
             }
-            if let (OwnerState::Gone, Some(held), Some(store)) = (verdict.state, &verdict.held, store) {
+            if let Some(since) = since {
+                owners.look_again(session, finding, since.elapsed()).await;
+            }
+            if let (OwnerState::Gone, Some(held), Some(store)) = (finding.life, &finding.held, store) {
                 match claims.add(store, session, held).await {
                     Ok(()) => {}
-                    Err(StoreError::Taken { .. }) => verdict.state = OwnerState::Alive,
+                    Err(StoreError::Taken { .. }) => finding.life = OwnerState::Alive,
                     Err(error) => {
-                        verdict.state = OwnerState::Unknown;
-                        unclaimed.push(anyhow::Error::new(error).context(self::unclaimed(session)));
+                        finding.life = OwnerState::Unknown;
+                        unclaimed.push((session.clone(), error));
                         continue;
                     }
                 }
             }
-            if verdict.state != OwnerState::Gone {
-                owners.terminal.note(&format!("note: session {session} was taken over meanwhile: nothing of it is removed"));
+            if finding.life != OwnerState::Gone {
+                (owners.tell)(OwnershipNote::TakenOver { session });
             }
         }
         unclaimed
     }
-}
-
-/// What failed if a claim did.
-pub fn unclaimed(session: &SessionId) -> String {
-    format!("claim session {session}, so that nobody takes it over while its jobs are removed: nothing of it is removed")
-}
-
-/// What the database knows of a session.
-struct Known {
-    /// Who holds it. Nobody takes over what has ended, unless a signal ended it.
-    held: Option<Held>,
-    /// Its folder; `None`: it has ended.
-    workdir: Option<PathBuf>,
-}
-
-async fn row(reader: Option<&Reader>, session: &SessionId) -> Result<Option<Known>, StoreError> {
-    let Some(reader) = reader else { return Ok(None) };
-    let row = reader.session_of(session, &owner::is_alive).await?;
-    // It may be another user's, or another database's.
-    Ok(row.map(|row| {
-        let has_ended = row.state == SessionState::Ended;
-        let held = (!has_ended || row.session.interrupted).then_some(row.held);
-        Known { held, workdir: (!has_ended).then_some(row.session.workdir) }
-    }))
 }
 
 /// Does what holds sessions, until `end` comes. Then it is dropped, and the sessions are given back: `None`.
@@ -180,7 +164,7 @@ pub struct Claims {
     /// Each with the owner to whom it belongs.
     held: Vec<(SessionId, Held)>,
     /// They end with this.
-    heartbeats: JoinSet<()>,
+    heartbeats: Vec<SignOfLife>,
 }
 
 impl Claims {
@@ -197,7 +181,7 @@ impl Claims {
             self.held.pop();
             return Err(error);
         }
-        self.heartbeats.spawn(heartbeat::until_taken(store.clone(), session.clone(), here, heartbeat::timing()));
+        self.heartbeats.push(SignOfLife::start(store, session, async {}));
         Ok(())
     }
 
@@ -216,7 +200,6 @@ impl Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terminal::Terminal;
 
     #[tokio::test]
     async fn a_claim_that_fails_is_no_takeover() {
@@ -224,17 +207,16 @@ mod tests {
         let store = Store::open(folder.path().join("results.db")).await.unwrap();
         let session = SessionId("s".into());
         let held = Held { owner: owner::this_owner(), heartbeat: 0 };
-        let gone = || Verdict { state: OwnerState::Gone, held: Some(held.clone()), signs: None, workdir: None };
-        let terminal = Terminal { color: false, live: false, unicode: false, level: 0, aside: false };
-        let owners = Owners { reader: None, schedulers: &[], terminal };
+        let gone = || Verdict::certain(OwnerState::Gone, Some(held.clone()));
+        let owners = Owners { reader: None, schedulers: &[], tell: &|_| () };
         let claimed = async |claims: &mut Claims| {
             let mut verdicts = Verdicts(BTreeMap::from([(session.clone(), gone())]));
             let unclaimed = verdicts.claim(&BTreeSet::from([&session]), &owners, Some(&store), claims).await;
-            (unclaimed.iter().map(ToString::to_string).collect::<Vec<_>>(), verdicts.state(&session))
+            (unclaimed.into_iter().map(|(session, _)| session).collect::<Vec<_>>(), verdicts.state(&session))
         };
         // Nobody holds it as the verdict says.
         assert_eq!(claimed(&mut Claims::default()).await, (Vec::new(), Some(OwnerState::Alive)));
         store.close().await.unwrap();
-        assert_eq!(claimed(&mut Claims::default()).await, (vec![unclaimed(&session)], Some(OwnerState::Unknown)));
+        assert_eq!(claimed(&mut Claims::default()).await, (vec![session.clone()], Some(OwnerState::Unknown)));
     }
 }
