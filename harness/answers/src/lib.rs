@@ -10,6 +10,7 @@
 //! compare     two sets of sessions
 //! history     metrics over time
 //! references  bounds that healthy machines keep
+//! owners      signs of the processes that own sessions
 //! ```
 
 mod asked;
@@ -18,6 +19,7 @@ pub mod compare;
 mod error;
 pub mod history;
 pub mod nights;
+pub mod owners;
 pub mod references;
 pub mod sessions;
 mod variables;

@@ -3,15 +3,28 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use jiff::tz::TimeZone;
-use muster_answers::{Asked, Unanswered, causes::causes, compare::compare, nights, sessions};
-use muster_core::query::spec::{Filter, Filters, Selection};
+use muster_answers::{
+    Asked, Unanswered,
+    causes::causes,
+    compare::compare,
+    nights,
+    owners::{self, Look},
+    sessions,
+};
+use muster_core::{
+    case::SessionId,
+    decisions::liveness::{OwnerState, owner_state},
+    query::spec::{Filter, Filters, Selection},
+    result::Session,
+};
 use muster_host::owner;
 use muster_judge::{
     night::{Night, Settings},
     sample::year::{Year, YearSpec},
 };
-use muster_store::{Location, Reader, Store};
+use muster_store::{Held, Location, Owner, Reader, Store};
 use muster_text::time::Timestamp;
+use std::time::Duration;
 
 const NIGHTS: usize = 45;
 /// The first night: 2026-01-01.
@@ -78,4 +91,27 @@ async fn what_is_not_stored_is_told_apart_from_a_database_that_cannot_be_read() 
     );
     std::fs::write(location.as_file().unwrap(), "no database").unwrap();
     assert!(matches!(causes(&asked, &Selection::default()).await, Err(Unanswered::Store(_))));
+}
+
+#[tokio::test]
+async fn an_owner_elsewhere_is_judged_by_its_heartbeat_and_one_here_by_its_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path().join("results.db")).await.unwrap();
+    let here = owner::this_owner();
+    let elsewhere = Owner { boot_id: "of another machine".to_owned(), ..here.clone() };
+    let session = Session { id: SessionId("s".to_owned()), ..Session::default() };
+    store.begin(&session, &elsewhere).await.unwrap();
+    let reader = Reader::open(store.database().clone()).await.unwrap();
+    let held = reader.held(&session.id).await.unwrap().unwrap();
+    let limit = Duration::from_secs(60);
+    let state = async |held: Option<&Held>, watched: Duration| {
+        let look = Look { session: &session.id, first: held, watched, limit };
+        owner_state(&owners::signs(Some(&reader), look).await)
+    };
+    assert!(matches!(state(Some(&held), Duration::ZERO).await, OwnerState::Silent { .. }));
+    assert_eq!(state(Some(&held), 2 * limit).await, OwnerState::Gone);
+    store.beat(&session.id, &elsewhere).await.unwrap();
+    assert_eq!(state(Some(&held), 2 * limit).await, OwnerState::Alive);
+    assert_eq!(state(Some(&Held { owner: here, ..held }), 2 * limit).await, OwnerState::Alive);
+    assert_eq!(state(None, 2 * limit).await, OwnerState::Unknown);
 }

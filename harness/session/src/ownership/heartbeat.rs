@@ -1,11 +1,8 @@
 //! The heartbeats of a session: a counter in its database that its owner increases as long as it lives.
 
-use muster_core::{
-    case::SessionId,
-    decisions::liveness::{Heartbeat, HeartbeatTiming},
-};
+use muster_core::{case::SessionId, decisions::liveness::HeartbeatTiming};
 use muster_host::owner;
-use muster_store::{Held, Reader, Store, StoreError};
+use muster_store::{Store, StoreError};
 use std::time::Duration;
 use tokio::{task::AbortHandle, time::sleep};
 
@@ -14,13 +11,6 @@ pub fn timing() -> HeartbeatTiming {
     let given = std::env::var("RFM_LIVENESS_LIMIT").ok().filter(|_| cfg!(debug_assertions));
     let limit = given.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs_f64);
     limit.map_or_else(HeartbeatTiming::default, HeartbeatTiming::with_limit)
-}
-
-/// The heartbeat of a session that was first seen as `held`, `watched` ago.
-pub async fn seen(reader: &Reader, session: &SessionId, held: &Held, watched: Duration) -> Heartbeat {
-    let changed = matches!(reader.held(session).await, Ok(now) if now.as_ref() != Some(held));
-    let age = reader.silence(session).await.ok().flatten();
-    Heartbeat { limit: timing().limit, age, watched, changed }
 }
 
 /// Shows that this process owns a session, until it is dropped.

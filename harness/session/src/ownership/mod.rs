@@ -17,6 +17,7 @@ pub mod sweep;
 pub mod takeover;
 
 use futures_util::future::join_all;
+use muster_answers::owners::{self, Look};
 use muster_core::{
     case::SessionId,
     decisions::liveness::{Evidence, Heartbeat, LastHeartbeat, OwnerState, owner_state},
@@ -26,7 +27,6 @@ use muster_core::{
         scheduler::Scheduler,
     },
 };
-use muster_host::owner;
 use muster_store::{Held, Reader, SessionRow, SessionState, StoreError};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
@@ -147,22 +147,19 @@ impl Owners<'_> {
         }
     }
 
-    /// The heartbeats of a session that was first seen as `first`, `watched` ago.
+    /// The signs of the owner of a session that was first seen as `first`, `watched` ago.
     async fn signs(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Evidence {
-        let process = first.held.as_ref().and_then(|held| owner::is_alive(&held.owner));
-        if process.is_some() {
-            // Needed to take the session over: the Lease of an owner that is gone may still be valid.
-            if watched.is_zero() {
-                self.leases(session, first, watched).await;
+        let look = Look { session, first: first.held.as_ref(), watched, limit: heartbeat::timing().limit };
+        let mut evidence = owners::signs(self.reader, look).await;
+        let is_known = evidence.process.is_some();
+        // Needed to take the session over also if its process is gone: its Lease may still be valid.
+        if !is_known || watched.is_zero() {
+            let leases = self.leases(session, first, watched).await;
+            if !is_known {
+                evidence.leases = leases;
             }
-            return Evidence { process, ..Evidence::default() };
         }
-        let leases = self.leases(session, first, watched).await;
-        let heartbeat = match (self.reader, &first.held) {
-            (Some(reader), Some(held)) => Some(heartbeat::seen(reader, session, held, watched).await),
-            _ => None,
-        };
-        Evidence { process, leases, heartbeat }
+        evidence
     }
 
     async fn leases(&self, session: &SessionId, first: &mut Finding, watched: Duration) -> Vec<Heartbeat> {
