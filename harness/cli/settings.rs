@@ -31,7 +31,7 @@ impl Places {
         }
     }
 
-    /// Those of a rehearsal, beside what really ran.
+    /// The places of a rehearsal, beside what really ran.
     #[must_use]
     pub fn of_a_rehearsal(self) -> Self {
         let aside = |path: PathBuf| path.join("rehearsal");
@@ -60,7 +60,7 @@ pub fn attach(cli: &Cli, session: &SessionId) -> String {
     on_this_database(cli, &format!("attach {session}"))
 }
 
-/// What to say of a database that is where nobody would look for it.
+/// Returns a note on a database that is where nobody would look for it.
 pub fn note_on_database(cli: &Cli) -> Option<String> {
     let is_lost = cli.run.db.is_none() && Kept::State.folder().is_none();
     is_lost.then(|| {

@@ -103,7 +103,7 @@ async fn an_owner_elsewhere_is_judged_by_its_heartbeat_and_one_here_by_its_proce
     store.begin(&session, &elsewhere).await.unwrap();
     let reader = Reader::open(store.database().clone()).await.unwrap();
     let held = reader.held(&session.id).await.unwrap().unwrap();
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_mins(1);
     let state = async |held: Option<&Held>, watched: Duration| {
         let look = Look { session: &session.id, first: held, watched, limit };
         owner_state(&owners::signs(Some(&reader), look).await)

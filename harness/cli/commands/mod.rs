@@ -1,4 +1,4 @@
-//! What the program does: a module for each action or command. Each returns the exit code.
+//! The actions of the program: a module for each action or command. Each returns the exit code.
 
 pub mod check;
 pub mod convert;

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 
 const NO_JSON: &str = "it is neither JSON nor a database";
 
-/// What is left of a file.
+/// The rest of a file.
 #[derive(Debug)]
 pub struct Documents<R: Read> {
     text: BufReader<R>,

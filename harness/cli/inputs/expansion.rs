@@ -1,4 +1,4 @@
-//! From checks to cases, and a look at each for its mistakes: the loops around `muster_check::cases`.
+//! Expands checks to cases and looks for mistakes in each: the loops around `muster_check::cases`.
 
 use muster_check::{
     cases::{
@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-/// How thoroughly the selected cases are looked at.
+/// The depth to which the selected cases are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// One case of every check on every partition and environment: a listing has to be quick.
@@ -104,7 +104,7 @@ fn add_new(mut mistakes: Vec<Diagnostic>, case: &TestCase, diagnostics: &mut Vec
     diagnostics.append(&mut mistakes);
 }
 
-/// How many of them are errors.
+/// Returns the number of errors.
 pub fn errors(diagnostics: &[Diagnostic]) -> usize {
     diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
 }

@@ -52,7 +52,7 @@ pub fn checks(paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Load
     checks_of("-c", paths, schedulers)
 }
 
-/// The same of paths that another option names, where `-` is standard input.
+/// Reads the checks of paths that another option names, where `-` is standard input.
 pub fn checks_of(option: &'static str, paths: &[PathBuf], schedulers: &Schedulers) -> anyhow::Result<Loaded> {
     if paths.is_empty() {
         let is_there = |path: &str| Path::new(path).exists();
@@ -98,7 +98,7 @@ pub fn check_files(option: &'static str, path: &Path) -> anyhow::Result<Vec<Path
     files_below(option, path, is_check, "check.yaml and no *.check.yaml")
 }
 
-/// The same with the site files of folders called `site-config`.
+/// Finds check files, and site files of folders called `site-config`.
 pub fn check_and_site_files(option: &'static str, path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let what = "check.yaml, no *.check.yaml and no site-config/*.yaml (a site file that is elsewhere is named by itself)";
     files_below(option, path, |path| is_check(path) || is_site(path), what)
@@ -171,7 +171,7 @@ impl Seen {
 /// All systems that the site files define.
 #[derive(Debug, Default)]
 pub struct Sites {
-    /// In file order, without the built-in one.
+    /// The systems in file order, without the built-in one.
     pub systems: Vec<System>,
     /// The files they come from, as shown to the user.
     pub paths: Vec<String>,
@@ -214,7 +214,7 @@ pub fn sites(config: &[PathBuf], checks: &[PathBuf], schedulers: &Schedulers) ->
     Ok(sites)
 }
 
-/// The same for a command that only looks things up there.
+/// Reads the site files for a command that only looks things up there.
 ///
 /// # Errors
 /// Every mistake in these files, too: the command would go on with defaults that nobody has chosen.
@@ -292,7 +292,7 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
     entries.map(walkdir::DirEntry::into_path).filter(|path| path.is_file() && is_yaml(path)).collect()
 }
 
-/// What it is called where a file has its path.
+/// The name of standard input where a file has its path.
 pub const STDIN_NAME: &str = "standard input";
 
 /// What standard input held. It is read once, whoever asks again.

@@ -1,4 +1,4 @@
-//! What the user's files and options say: settings, site files, check files, modes, quarantine, and the cases that they select.
+//! Reads the user's files and options: settings, site files, check files, modes, quarantine, and the cases that they select.
 
 pub mod documents;
 pub mod expansion;

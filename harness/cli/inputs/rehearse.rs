@@ -18,7 +18,7 @@ use muster_text::{
 use serde_json::json;
 use std::path::Path;
 
-/// What runs in the place of every workload.
+/// Reads the scenario that runs in the place of every workload.
 pub fn rehearsal(path: &Path, schedulers: &Schedulers) -> anyhow::Result<Rehearsal> {
     let (scheduler, Rehearses { key, check }) = schedulers.rehearsing().context("no scheduler follows a scenario")?;
     Ok(Rehearsal { scheduler, key, scenario: scenario(path, check)? })

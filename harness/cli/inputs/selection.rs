@@ -1,4 +1,4 @@
-//! From the options to the selected cases: sites, checks, overrides, expansion, filters.
+//! Turns the options into the selected cases: sites, checks, overrides, expansion, filters.
 
 use crate::{
     args::{Cli, Files, Filter},
@@ -42,11 +42,11 @@ pub struct Selection {
     pub system: Arc<System>,
     /// A digest of what its site file says of it; `None`: it is built in.
     pub site_hash: Option<String>,
-    /// How many checks the files hold, abstract ones and broken ones included.
+    /// The number of checks in the files, abstract ones and broken ones included.
     pub num_documents: usize,
-    /// How many concrete checks the files hold.
+    /// The number of concrete checks in the files.
     pub num_checks: usize,
-    /// How many cases they have on this system, before any filter.
+    /// The number of their cases on this system, before any filter.
     pub num_expanded: usize,
     /// If the filters leave none of them: why, a sentence each.
     why_none: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether any diagnostic is an error.
+    /// Returns whether any diagnostic is an error.
     pub fn has_errors(&self) -> bool {
         errors(&self.diagnostics) > 0
     }
@@ -142,7 +142,7 @@ pub fn site(files: &Files, color: bool) -> anyhow::Result<Site> {
     picked(files::sound_sites(files, color)?, files, color)
 }
 
-/// The same without the files that have mistakes, and the mistakes. Who names a system wants all of them to be right.
+/// Reads the site without the files that have mistakes, and the mistakes. Who names a system wants all of them to be right.
 pub fn site_without_broken_files(files: &Files, color: bool) -> anyhow::Result<(Site, Option<String>)> {
     if files.system.is_some() {
         return Ok((site(files, color)?, None));

@@ -1,4 +1,4 @@
-//! Which files of settings there are: the project's, in the working folder, and the user's.
+//! Finds the files of settings: the project's, in the working folder, and the user's.
 
 use crate::{
     args::{self, FileSetting},

@@ -25,7 +25,7 @@ impl Looking {
         Self(())
     }
 
-    /// What has been looked at for as long as that.
+    /// Returns the path that has been looked at for as long as that.
     pub fn for_longer_than(limit: Duration) -> Option<PathBuf> {
         NOW.lock().as_ref().filter(|(_, since)| since.elapsed() >= limit).map(|(path, _)| path.clone())
     }

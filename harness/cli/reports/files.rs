@@ -47,7 +47,7 @@ pub struct ReportFiles {
 }
 
 impl ReportFiles {
-    /// Those of a session that is about to run: the JSON run report always, the others as asked for.
+    /// The files of a session that is about to run: the JSON run report always, the others as asked for.
     pub fn prepare(cli: &Cli, places: &Places, session: &Session) -> anyhow::Result<Self> {
         let has_link = cli.output.report_file.is_none();
         let flag = if has_link { "--prefix" } else { "--report-file" };
@@ -55,7 +55,7 @@ impl ReportFiles {
         Ok(Self { json: Some(json), has_link, ..Self::asked_for(cli, cli, session)? })
     }
 
-    /// Only those that are asked for: for a session of the past, which was `called` in this way.
+    /// The files that are asked for, of a session of the past which was `called` in this way.
     pub fn asked_for(cli: &Cli, called: &Cli, session: &Session) -> anyhow::Result<Self> {
         let wanted = &cli.reports;
         let file = |(what, flag, path): (_, _, &Option<PathBuf>)| {
@@ -109,7 +109,7 @@ impl ReportFiles {
         errors
     }
 
-    /// Where the reports are, a line each, without the last line's end.
+    /// Returns the places of the reports, a line each, without the last line's end.
     pub fn places(&self) -> String {
         let files =
             [("Run report", &self.json), ("JUnit report", &self.junit), ("HTML report", &self.html), ("Summary", &self.markdown)];

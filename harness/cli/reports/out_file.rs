@@ -31,7 +31,7 @@ impl OutFile {
         Ok(Self { what, path, suffix })
     }
 
-    /// Where it will be.
+    /// Returns the place where it will be.
     pub fn place(&self) -> String {
         if is_dash(&self.path) { "standard output".to_owned() } else { self.path.display().to_string() }
     }

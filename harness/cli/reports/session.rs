@@ -1,4 +1,4 @@
-//! What a session leaves to read: failures, retries, figures and a summary on stdout, reports in files.
+//! Writes the results of a session: failures, retries, figures and a summary on stdout, reports in files.
 
 use crate::{
     args::{self, Cli, PerformanceReport},

@@ -64,7 +64,7 @@ fn no_figure(selection: &Selection) -> anyhow::Error {
     anyhow!("no case in `{selection}` has a figure")
 }
 
-/// Whether the columns of `--performance-report=SPEC` exist, before anything runs. A column may be one of stored sessions alone.
+/// Checks the columns of `--performance-report=SPEC` before anything runs. Some may be columns of stored sessions alone.
 pub fn check(
     cli: &Cli,
     comparison: &Comparison,

@@ -24,7 +24,7 @@ use tokio::{
     time::timeout,
 };
 
-/// What the line after a signal says of a session that has not begun.
+/// The words of the line after a signal for a session that has not begun.
 pub const NOTHING_LAUNCHED: &str = "nothing was launched";
 
 /// Ends the process at the first signal, until it is dropped or ended. After that the signals of this process do nothing, unless

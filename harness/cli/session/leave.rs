@@ -1,4 +1,4 @@
-//! What is said of a session whose process ends early, on stderr.
+//! Reports on stderr what a session leaves whose process ends early.
 
 use crate::{
     args::Cli,

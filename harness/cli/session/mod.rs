@@ -65,10 +65,10 @@ pub fn folders(cli: &Cli, is_rehearsal: bool) -> anyhow::Result<Folders> {
     Ok(folders.keeping_stages(cli.rounds.keep_stage_files))
 }
 
-/// What this process holds of a session before that begins.
+/// The parts of a session that this process holds before the session begins.
 pub struct Held {
     pub folders: Folders,
-    /// Of a session which was taken over.
+    /// The sign of life of a session which was taken over.
     pub heartbeat: Option<SignOfLife>,
 }
 

@@ -1,4 +1,4 @@
-//! Where text goes: results to stdout, everything else to stderr, colours only to a terminal that shows them.
+//! Writes text: results to stdout, everything else to stderr, colours only to a terminal that shows them.
 
 pub mod live_screen;
 pub mod unwritten;
@@ -32,7 +32,7 @@ pub fn take(printed: io::Result<()>) {
     }
 }
 
-/// Whether something could not be printed that somebody still wants to read.
+/// Returns whether something could not be printed that somebody still wants to read.
 pub fn has_lost_output() -> bool {
     LOST.get().is_some_and(|error| !is_left(error))
 }
@@ -86,7 +86,7 @@ fn unprinted(panic: &(dyn Any + Send)) -> Option<io::Error> {
     text.split_once(',')?.0.parse().ok().map(io::Error::from_raw_os_error)
 }
 
-/// What the two standard streams are, and how much to say.
+/// The kinds of the two standard streams, and how much to say.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that do not exclude each other")]
 pub struct Terminal {
@@ -127,7 +127,7 @@ impl Terminal {
             .unwrap_or(80)
     }
 
-    /// What reports need to know of it.
+    /// Returns the screen that reports need.
     pub fn screen(self) -> Screen {
         Screen { paint: Paint { color: self.color }, width: self.width(), zone: jiff::tz::TimeZone::system() }
     }
@@ -198,7 +198,7 @@ static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 pub struct NoEcho;
 
 impl NoEcho {
-    /// Only for a session in the foreground: the terminal stops any other that touches its settings.
+    /// Turns the echo off, for a session in the foreground alone: the terminal stops any other that touches its settings.
     pub fn begin(terminal: Terminal) -> Self {
         let stdin = io::stdin();
         let is_ours = || termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp());

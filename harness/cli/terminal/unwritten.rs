@@ -1,4 +1,4 @@
-//! What could not be written: a file that the user has named, or standard output. The exit code says so, wherever it happens.
+//! Errors of writing a file that the user has named, or standard output. The exit code says so, wherever it happens.
 
 use anyhow::Context;
 use std::{fmt::Display, io, path::Path};
@@ -6,14 +6,14 @@ use std::{fmt::Display, io, path::Path};
 /// The exit code of what went well and could not be written: who reads it must hear of it.
 pub const EXIT_UNWRITTEN: u8 = 3;
 
-/// What could not be written; its source is the cause.
+/// The text that could not be written; its source is the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} could not be written")]
 pub struct Unwritten(String);
 
 /// Says what could not be written.
 pub trait Written<T> {
-    /// Of `what` at a path.
+    /// Names `what` at a path as the text that could not be written.
     fn or_unwritten(self, what: impl Display, path: &Path) -> anyhow::Result<T>;
 }
 

@@ -1,5 +1,5 @@
-//! What a person sees while a session runs: lines on stdout as cases begin and end, and on a terminal a live view of
-//! what runs now, at the bottom, on stderr.
+//! The view of a running session: lines on stdout as cases begin and end, and on a terminal a live view of what runs now, at
+//! the bottom, on stderr.
 
 use crate::terminal::{NoEcho, Terminal, live_screen};
 use muster_core::{

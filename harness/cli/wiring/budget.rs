@@ -10,7 +10,7 @@ use muster_core::{
     usage::Total,
 };
 
-/// Whether a run may cost more than it is allowed to, which is said; what it may cost is said all the same.
+/// Returns whether a run may cost more than it is allowed to, and prints it; the cost that it may have is printed in any case.
 pub fn is_exceeded(
     budget: Option<Budget>,
     cases: &[TestCase],

@@ -52,7 +52,7 @@ pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader
     Reader::open(database).await
 }
 
-/// The same for a question about selections, after the user is told which session `latest` is.
+/// Opens the reader for a question about selections, and tells the user which session `latest` is.
 pub async fn reader_for(cli: &Cli, selections: &[&Selection], terminal: Terminal) -> anyhow::Result<Reader> {
     let reader = reader_for_question(cli, terminal).await?;
     if selections.iter().any(|selection| selection.sessions == [LATEST])

@@ -1,4 +1,4 @@
-//! What a session is connected to: schedulers, clusters, the database.
+//! Connects a session to schedulers, clusters and the database.
 
 pub mod budget;
 pub mod database;
@@ -41,7 +41,7 @@ const LAST_MOMENT: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub struct Wired {
-    /// By partition.
+    /// The schedulers by partition.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     /// Those that serve several partitions: they share connections and watches.
     shared: BTreeMap<&'static str, Arc<dyn Scheduler>>,
@@ -97,7 +97,7 @@ pub fn schedulers(partitions: impl Iterator<Item = (String, NamedScheduler)>) ->
     schedulers_with(Vec::new(), partitions)
 }
 
-/// The same, with connections that hold Leases already.
+/// Assigns schedulers to partitions, with connections that hold Leases already.
 pub fn schedulers_with(
     connected: Vec<InScope>,
     partitions: impl Iterator<Item = (String, NamedScheduler)>,
@@ -156,7 +156,7 @@ impl Connections {
     }
 }
 
-/// What schedulers may know of this process.
+/// Returns the facts about this process for schedulers.
 pub fn harness() -> Harness {
     let program = PROGRAM.get().cloned().map_or_else(std::env::current_exe, Ok).ok();
     Harness { program, open_files: file_limit::raise(), heartbeat_limit: heartbeat::timing().limit }
@@ -168,7 +168,7 @@ pub static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// The only argument of a judge process. No check or flag has this name.
 pub const JUDGE: &str = "@judge";
 
-/// How a session starts its judges: this same program, even if its file has been replaced.
+/// Returns the command by which a session starts its judges: this same program, even if its file has been replaced.
 ///
 /// # Errors
 /// The path of this program is unknown. No session starts without judges: nothing else can stop a pattern that never ends.

@@ -1,4 +1,4 @@
-//! What is said of the owners of sessions.
+//! The texts about the owners of sessions.
 
 use crate::terminal::Terminal;
 use anyhow::anyhow;
@@ -31,13 +31,13 @@ fn text(note: &OwnershipNote<'_>) -> String {
     }
 }
 
-/// Why a session is not taken over.
+/// Returns the reason why a session is not taken over.
 pub fn still_runs(row: &SessionRow) -> anyhow::Error {
     let owner = &row.held.owner;
     anyhow!("session {} is still running, as process {} on {}: end that first, or wait", row.session.id, owner.pid, owner.host)
 }
 
-/// What failed if a claim did.
+/// Returns the sentence on a claim that failed.
 pub fn unclaimed(session: &SessionId) -> String {
     format!("claim session {session}, so that nobody takes it over while its jobs are removed: nothing of it is removed")
 }

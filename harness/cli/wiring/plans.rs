@@ -23,8 +23,8 @@ pub fn mistakes(cases: &[TestCase], adjustments: &Adjustments) -> anyhow::Result
     Ok(plans(cases, adjustments, plan).1)
 }
 
-/// What `plan` makes of the cases that are not skipped, and every mistake that it reports. Uses all processors: there may be ten
-/// thousand cases.
+/// Returns the results of `plan` for the cases that are not skipped, and every mistake that it reports. Uses all processors: there
+/// may be ten thousand cases.
 pub fn plans<T: Send>(
     cases: &[TestCase],
     adjustments: &Adjustments,

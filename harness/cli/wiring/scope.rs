@@ -24,7 +24,7 @@ pub fn in_scope<'a>(cli: &Cli, jobs: impl IntoIterator<Item = &'a Job>) -> Scope
     in_scope_of(cli, selection::site(&cli.files, false).ok().as_ref(), jobs)
 }
 
-/// The same, of a system that is known.
+/// Returns the schedulers in scope, of a system that is known.
 pub fn in_scope_of<'a>(cli: &Cli, site: Option<&Site>, jobs: impl IntoIterator<Item = &'a Job>) -> Scoped {
     let schedulers = &cli.files.schedulers;
     let here = schedulers.all().iter().filter(|descriptor| descriptor.is_here).map(|descriptor| NamedScheduler::of(descriptor));

@@ -42,15 +42,15 @@ fn without_a_change(worlds: &dyn Fn(u64) -> std::ops::RangeInclusive<u64>) {
         as_float(worlds(60).map(of).sum()) / count
     };
     for (name, spec) in rows {
-        row(&format!("G1 alarms in 40 nights of 200 metrics: {name}"), alarms(spec, 40, 80, None), "<= 2.0");
+        row(&format!("alarms in 40 nights of 200 metrics: {name}"), alarms(spec, 40, 80, None), "<= 2.0");
     }
-    row("G1 the same, 5 nights of history", alarms(five, 5, 45, None), "<= 2.0");
+    row("the same, 5 nights of history", alarms(five, 5, 45, None), "<= 2.0");
     let phi = WorldSpec { phi: 0.3, ..still };
-    row("G19 autocorrelation 0.3 without its correction", alarms(phi, 40, 80, Some(1.0)), "> 2.0, or the correction is idle");
+    row("autocorrelation 0.3 without its correction", alarms(phi, 40, 80, Some(1.0)), "> 2.0, or the correction is idle");
     let many = WorldSpec { metrics: 5_000, ..still };
     let of = |seed| trial::run(&WorldSpec { seed, ..many }, 40, 80, None).alarms;
     let count = as_float(usize::try_from(*worlds(2).end()).unwrap_or(1));
-    row("G4 alarms in 40 nights of 5,000 metrics", as_float(worlds(2).map(of).sum()) / count, "<= 4");
+    row("alarms in 40 nights of 5,000 metrics", as_float(worlds(2).map(of).sum()) / count, "<= 4");
 }
 
 fn share(part: usize, of: usize) -> f64 {
@@ -62,9 +62,9 @@ fn with_a_change(worlds: &dyn Fn(u64) -> std::ops::RangeInclusive<u64>) {
     let trials: Vec<Trial> = worlds(20).map(|seed| trial::run(&WorldSpec { seed, ..spec }, 40, 60, None)).collect();
     let quiet: Vec<&Moved> = trials.iter().flat_map(|trial| &trial.moved).filter(|moved| moved.spread <= 0.025).collect();
     let found: Vec<_> = quiet.iter().filter_map(|moved| moved.found.as_ref().filter(|(nights, _)| *nights <= 7)).collect();
-    row("G2 20 of 200 at -5 %, CV <= 2.5 %: found within 7 nights", share(found.len(), quiet.len()), ">= 0.95");
+    row("20 of 200 at -5 %, CV <= 2.5 %: found within 7 nights", share(found.len(), quiet.len()), ">= 0.95");
     let near = found.iter().filter(|(_, change)| (change.since.0 - 40).abs() <= 1).count();
-    row("G2 `since` within a night of the truth", share(near, found.len()), ">= 0.85");
+    row("`since` within a night of the truth", share(near, found.len()), ">= 0.85");
     let within = |change: &muster_judge::night::Change| change.since_interval.0.0 <= 40 && 40 <= change.since_interval.1.0;
     row(
         "   the interval of `since` holds the truth",
@@ -86,11 +86,11 @@ fn alone(worlds: &dyn Fn(u64) -> std::ops::RangeInclusive<u64>) {
         share(worlds(1_000).filter(is_found).count(), worlds(1_000).count())
     };
     row(
-        "G3 one of 200 at -5 %, CV 0.3 to 2.5 %: found within 7 nights",
+        "one of 200 at -5 %, CV 0.3 to 2.5 %: found within 7 nights",
         found(Spread::Uniform { low: 0.003, high: 0.025 }, -0.05),
         ">= 0.90",
     );
-    row("G3 the same, CV exactly 2.5 %", found(Spread::Fixed(0.025), -0.05), ">= 0.65 (bound of any method: 0.92)");
+    row("the same, CV exactly 2.5 %", found(Spread::Fixed(0.025), -0.05), ">= 0.65 (bound of any method: 0.92)");
     row("   -10 %, CV 4 %", found(Spread::Fixed(0.04), -0.10), "(none stated)");
 }
 

@@ -1,4 +1,4 @@
-//! What changed, and can that be trusted? Figures in, verdicts out. Pure: no store, no clock, no environment.
+//! Finds changes of figures that can be trusted. Figures in, verdicts out. Pure: no store, no clock, no environment.
 //!
 //! ```text
 //! System (metrics: values by night, changes; annotations) -> night::judge -> NightVerdicts

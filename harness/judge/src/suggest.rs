@@ -22,13 +22,13 @@ const FEWEST: usize = 5;
 const EXPECTED: [(usize, [f64; 2]); 4] =
     [(5, [0.003, 0.026]), (10, [0.0004, 0.012]), (25, [0.0001, 0.006]), (100, [0.0001, 0.003])];
 
-/// What is chosen.
+/// The settings of a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SuggestSettings {
     /// The percentiles that become the bounds in place of standard deviations: the lower one 1 to 49, the upper one 51 to 99.
     pub lower: Option<u8>,
     pub upper: Option<u8>,
-    /// At least so many runs, whatever else is needed.
+    /// The least number of runs, whatever else is needed.
     pub min_runs: usize,
 }
 

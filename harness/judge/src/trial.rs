@@ -1,4 +1,4 @@
-//! How often the method is right on worlds whose truth is known. Its tests and `tests/bench/night.sh` count with this.
+//! Counts how often the method is right on worlds whose truth is known, for its tests and `tests/bench/night.sh`.
 
 use crate::{
     night::{Change, Metric, Night, Settings, System, Value, judge_with},
@@ -6,12 +6,12 @@ use crate::{
 };
 use muster_core::rules::perf::Direction;
 
-/// What was found in a world.
+/// The findings in a world.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trial {
     /// All changes that were found, both ways.
     pub alarms: usize,
-    /// Those of metrics that have not moved.
+    /// The false alarms: changes of metrics that have not moved.
     pub false_alarms: usize,
     /// The metrics that moved.
     pub moved: Vec<Moved>,
@@ -22,7 +22,7 @@ pub struct Trial {
 pub struct Moved {
     /// The standard deviation of its noise over its level.
     pub spread: f64,
-    /// How many nights it took, the first being 1, and the change as it was seen then.
+    /// The number of nights until it was found, the first being 1, and the change as it was seen then.
     pub found: Option<(usize, Change)>,
     /// The change as it was seen in the last judged night.
     pub last: Option<Change>,

@@ -1,4 +1,4 @@
-//! Which cases count, in which order they are shown, and how many ended how.
+//! The cases that count, the order in which they are shown, and the numbers of their outcomes.
 
 use crate::text::words::counted;
 use muster_core::{
@@ -49,7 +49,7 @@ impl<'a> Results<'a> {
         Self { session, cases, sorted, counting, dropped, end }
     }
 
-    /// The same, as a part of a session that has ended so: what other cases did is part of its end.
+    /// The results as a part of a session that has ended so: what other cases did is part of its end.
     #[must_use]
     pub fn ending_as(self, end: (u8, Skips)) -> Self {
         Self { end, ..self }
@@ -75,7 +75,7 @@ impl<'a> Results<'a> {
         &self.counting
     }
 
-    /// What all attempts have used.
+    /// Returns the use of all attempts.
     pub fn usage(&self) -> Total {
         let mut total = Total::of(self.cases.iter().map(|case| &case.usage));
         total.merge(&self.dropped.usage);
@@ -87,12 +87,12 @@ impl<'a> Results<'a> {
         self.end.0
     }
 
-    /// What its skipped cases mean for the end of the session.
+    /// Returns the effect of its skipped cases on the end of the session.
     pub fn skips(&self) -> Skips {
         self.end.1
     }
 
-    /// How many cases ended how.
+    /// Returns the numbers of cases by outcome.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { skips: self.skips(), ..Counts::of(&self.counting, self.session.num_cases) };
         for (outcome, is_quarantined, times) in self.dropped.outcomes() {
@@ -138,7 +138,7 @@ fn split_run(text: &str) -> (&str, &str) {
     text.split_at(text.find(|c: char| c.is_ascii_digit() != is_digit).unwrap_or(text.len()))
 }
 
-/// How many cases ended how. `total` is always the sum of the other eight.
+/// The numbers of cases by outcome. `total` is always the sum of the other eight.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Cases selected.
@@ -150,17 +150,17 @@ pub struct Counts {
     pub failed: u32,
     /// `xfail`
     pub expected: u32,
-    /// What would have failed, but is in quarantine.
+    /// The cases that would have failed, but are in quarantine.
     pub quarantined: u32,
     pub skipped: u32,
     pub aborted: u32,
     pub stopped: u32,
     /// Selected, but without a result: the session ended before they started.
     pub not_run: u32,
-    /// What the skipped ones mean.
+    /// The effect of the skipped ones.
     #[serde(skip)]
     pub skips: Skips,
-    /// The same by outcome: `fail{sanity}`.
+    /// The numbers by outcome: `fail{sanity}`.
     #[serde(skip)]
     pub by_outcome: BTreeMap<String, u32>,
 }
@@ -207,12 +207,12 @@ impl Counts {
         self.passed + self.failed + self.expected + self.quarantined + self.stopped
     }
 
-    /// Whether there is nothing to look into: something was run, and the rest was run or skipped as it should be.
+    /// Returns whether there is nothing to look into: something was run, and the rest was run or skipped as it should be.
     pub fn is_fine(&self) -> bool {
         self.total > 0 && self.failed + self.aborted + self.not_run == 0 && self.skips == Skips::Accepted
     }
 
-    /// Why a session is no success, though no case failed.
+    /// Returns why a session is no success, though no case failed.
     pub fn why_skips_fail(&self) -> Option<String> {
         let skipped = counted(self.skipped as usize, "case");
         match self.skips {

@@ -1,4 +1,4 @@
-//! What happens in a session, as it happens: for progress lines and live views. Results are in `CaseResult`.
+//! The events of a session, as they happen: for progress lines and live views. Results are in `CaseResult`.
 
 use muster_core::{
     case::CaseName,
@@ -7,7 +7,7 @@ use muster_core::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Which clock runs, and how long it may; `None`: for ever.
+/// The clock that runs, and its limit; `None`: no limit.
 pub type Limit = (Clock, Option<Duration>);
 
 /// One thing that happened. Cheap to clone and to send.
@@ -19,9 +19,9 @@ pub enum Event {
     Phase {
         case: Arc<CaseName>,
         phase: Phase,
-        /// What it waits for, or where it runs; one fragment.
+        /// The thing that it waits for, or where it runs; one fragment.
         note: Option<String>,
-        /// Which of its clocks runs, and where that will end it; `None`: as before.
+        /// The clock that runs, and the limit at which it will end the case; `None`: as before.
         limit: Option<Limit>,
     },
     /// Cases run again, so many of them.

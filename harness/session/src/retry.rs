@@ -1,4 +1,4 @@
-//! When an operation that failed is tried again.
+//! The times at which an operation that failed is tried again.
 
 use muster_core::{
     decisions::backoff::Backoff,

@@ -1,4 +1,4 @@
-//! Which name a case has in history: that of its last alias.
+//! The name of a case in history: that of its last alias.
 
 use crate::sql::{Connection, Row, query};
 use muster_core::{
@@ -15,7 +15,7 @@ const CHAIN: usize = 16;
 pub struct Names(pub(crate) Aliases);
 
 impl Names {
-    /// Whether filters admit a case by its name in history.
+    /// Returns whether filters admit a case by its name in history.
     pub fn are_admitted(&self, filters: &Filters, name: &CaseName, tags: &[String]) -> bool {
         filters.admit(&self.in_history(name), tags)
     }

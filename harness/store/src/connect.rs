@@ -42,7 +42,7 @@ pub(crate) async fn for_reading_of_writer(database: &Location) -> Result<Opened,
     }
 }
 
-/// Whether there may be a database to read. Of a server only a connection tells.
+/// Returns whether there may be a database to read. Of a server only a connection tells.
 ///
 /// # Errors
 /// Whether there is a file is not known: a folder may not be searched, links lead in a circle.

@@ -1,4 +1,4 @@
-//! What the store could not do.
+//! The errors of the store.
 
 use crate::Location;
 use muster_core::case::SessionId;
@@ -121,7 +121,7 @@ pub enum StoreError {
     },
 }
 
-/// Why the database could not do it. Shared by all whose rows were in one transaction.
+/// The database's reason for a failure. Shared by all whose rows were in one transaction.
 #[derive(Debug, Clone)]
 pub struct SqlError(Arc<sqlx::Error>);
 

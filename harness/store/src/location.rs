@@ -1,4 +1,4 @@
-//! Where a results database is: a file, or a PostgreSQL server. A password in a URL is never shown.
+//! The location of a results database: a file, or a PostgreSQL server. A password in a URL is never shown.
 
 use muster_host::user_folders::Kept;
 use muster_text::{secret::is_secret_name, shell};
@@ -19,7 +19,7 @@ const WITH_SLASHES: [&str; 3] = ["host", "password", "passfile"];
 /// What stands for a password.
 const MASK: &str = muster_core::secret::MASK;
 
-/// Where a results database is.
+/// The location of a results database.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     File(PathBuf),
@@ -39,7 +39,7 @@ impl Location {
         Self::File(state_folder().join("results.db"))
     }
 
-    /// For people: without a password.
+    /// Returns the location for people: without a password.
     pub fn display(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(move |f| match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -54,7 +54,7 @@ impl Location {
         }
     }
 
-    /// Whether it contains a password, which other users of a machine can read on a command line.
+    /// Returns whether it contains a password, which other users of a machine can read on a command line.
     pub fn has_password(&self) -> bool {
         match self {
             Self::File(_) => false,
@@ -62,7 +62,7 @@ impl Location {
         }
     }
 
-    /// The same place, whatever the current folder is.
+    /// The location as it holds in every current folder.
     #[must_use]
     pub fn absolute(self) -> Self {
         match self {
@@ -84,7 +84,7 @@ impl Location {
         format!("muster {command}{}", if is_default { String::new() } else { here.flag() })
     }
 
-    /// What `--db` takes, with its password.
+    /// Returns the value of `--db`, with its password.
     pub fn as_argument(&self) -> OsString {
         match self {
             Self::File(path) => path.clone().into(),

@@ -23,7 +23,7 @@ pub fn new(args: &NewArgs, schedulers: &Schedulers, terminal: Terminal) -> anyho
     Ok(0)
 }
 
-/// What is the same for all, around what is the scheduler's own.
+/// The starter of a scheduler: its own part, between a head and an end that all share.
 pub fn starter(scheduler: &str, schedulers: &Schedulers) -> String {
     let descriptor = schedulers.find(scheduler).map(NamedScheduler::descriptor);
     let starters = descriptor.map_or(&[][..], |descriptor| descriptor.starters);

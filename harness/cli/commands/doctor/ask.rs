@@ -31,7 +31,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// For a command that was `started` then.
+    /// An asker for a command that was `started` then.
     pub fn new(started: std::time::Instant, terminal: Terminal) -> Self {
         let limits = Limits { patience: Duration::from_secs(1), each: EACH, whole: WHOLE };
         let asker = Self::within(limits, move |line| terminal.note(&line));
@@ -68,7 +68,7 @@ impl Asker {
     }
 }
 
-/// What answers in time is dropped there; a call that does not return keeps its thread until the process ends.
+/// Runs the question on a thread of its own. An answer in time drops it there; a call that does not return keeps its thread.
 pub fn on_a_thread<T: Send + 'static>(limit: Duration, answer: impl Future<Output = T> + Send + 'static) -> oneshot::Receiver<T> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();

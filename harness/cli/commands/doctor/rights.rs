@@ -1,4 +1,4 @@
-//! Whether the user of a database server may do there what a session does. Pure.
+//! Decides whether the user of a database server may do there what a session does. Pure.
 
 use muster_core::{
     error::chain,

@@ -16,8 +16,8 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
-    /// As soon as `late` returns an exit code, whose reason it has printed, the process ends with it. Without a thread nothing is
-    /// watched.
+    /// Starts a watch: when `late` returns an exit code, whose reason it has printed, the process ends with it. Without a thread
+    /// nothing is watched.
     pub fn start(late: impl Fn() -> Option<u8> + Send + 'static) -> Self {
         let (is_over, over) = mpsc::channel::<()>();
         let watch = move || {

@@ -1,4 +1,4 @@
-//! What the program says of itself: the manual page and shell completions.
+//! The program's texts about itself: the manual page and shell completions.
 
 pub mod completions;
 pub mod man;

@@ -93,7 +93,7 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// From here on the working folder is that of the session.
+    /// Reads how the session was called. The working folder becomes that of the session.
     pub fn of(cli: &Cli, row: SessionRow) -> anyhow::Result<Self> {
         let database = Places::of(cli).database.absolute();
         let attach = settings::attach(cli, &row.session.id);
@@ -138,7 +138,7 @@ impl Unfinished {
     }
 }
 
-/// The same with its files read: what is left to run.
+/// An unfinished session with its files read: what is left to run.
 pub struct LoadedSession {
     row: SessionRow,
     parsed: Parsed,

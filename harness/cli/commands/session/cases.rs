@@ -1,4 +1,4 @@
-//! What the command line makes of the selected cases: their share, copies, order and changes.
+//! Applies the command line to the selected cases: their share, copies, order and changes.
 
 use crate::{args::Cli, commands::session::distribute, inputs::rehearse, terminal::Terminal};
 use muster_check::{
@@ -12,7 +12,7 @@ use muster_core::{
 use std::collections::HashMap;
 use tokio::runtime::Runtime;
 
-/// What the command line changes of every case.
+/// Returns the changes of the command line to every case.
 pub fn adjustments(cli: &Cli) -> anyhow::Result<Adjustments> {
     Ok(Adjustments {
         skip_sanity: cli.rounds.skip_sanity_check,

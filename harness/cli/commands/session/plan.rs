@@ -1,4 +1,4 @@
-//! What an invocation runs: shown by `-l`, `--describe` and `--dry-run`, run by `-r`.
+//! The plan of an invocation: shown by `-l`, `--describe` and `--dry-run`, run by `-r`.
 //!
 //! ```text
 //! selection -> share (--shard) -> copies (--distribute, --repeat) -> order (--exec-order) -> those that --restore-session leaves
@@ -37,15 +37,15 @@ pub struct Plan {
     /// The results of earlier sessions that hold.
     pub restored: Vec<CaseResult>,
     pub policy: Policy,
-    /// What the command line changes of every case.
+    /// The changes of the command line to every case.
     pub adjustments: Arc<Adjustments>,
-    /// Which cases these are with those of `restored`, see [`case::selection`]. `None`: nothing runs.
+    /// The fingerprint of these cases with those of `restored`, see [`case::selection`]. `None`: nothing runs.
     pub fingerprint: Option<String>,
     /// The cases whose outcomes do not count.
     pub quarantine: List,
 }
 
-/// What a plan is made for.
+/// The purpose of a plan.
 #[derive(Clone, Copy)]
 pub enum Purpose<'a> {
     /// Nothing is changed.
@@ -85,7 +85,7 @@ pub fn plan(
     Ok(Some(Plan { selection, restored, policy, adjustments, fingerprint, quarantine }))
 }
 
-/// What the command line changes of every case of a selection.
+/// Returns the changes of the command line to every case of a selection.
 ///
 /// # Errors
 /// An option of `-J` that no scheduler of these cases has, or that one of them refuses.

@@ -29,7 +29,7 @@ use tokio::runtime::Runtime;
 /// So many sessions are looked through.
 const NEWEST: u32 = 100;
 
-/// What became of the session that a new one would be another run of.
+/// The state of the session that a new one would be another run of.
 pub enum Resumed {
     Nothing,
     /// It is finished; the exit code is that of the whole.

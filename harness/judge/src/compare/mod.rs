@@ -22,7 +22,7 @@ use muster_core::{
     stats::{as_float, centre_and_sigma, percentile},
 };
 
-/// What is chosen.
+/// The settings of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompareSettings {
     /// The share of wrong claims among all claims that is tolerated.

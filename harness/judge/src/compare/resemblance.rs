@@ -1,4 +1,4 @@
-//! How much samples resemble their neighbours in time, and what a probability is worth then.
+//! Measures how much samples resemble their neighbours in time, and what a probability is worth then.
 //!
 //! A rank test takes all orders of the values for equally likely. Where a night resembles the one before, both sides of a comparison
 //! are further apart by chance.

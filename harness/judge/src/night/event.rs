@@ -12,7 +12,7 @@ pub struct Event {
     pub since_interval: (Night, Night),
     /// The metrics, by their places: those that count first, then the new ones, the one with the largest change first.
     pub metrics: Vec<usize>,
-    /// Of how many checks they are.
+    /// The number of checks that have these figures.
     pub checks: usize,
     /// One of them was found tonight.
     pub is_new: bool,

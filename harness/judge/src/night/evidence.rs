@@ -1,4 +1,4 @@
-//! How much more likely the values of a metric are with a change than without one.
+//! Computes how much more likely the values of a metric are with a change than without one.
 //!
 //! For each night at which a change may have begun, the values since are placed among those before, the baseline, and each
 //! alternative multiplies what they say ([`gaps`]). The sum over nights and alternatives is M. Without a
@@ -26,7 +26,7 @@ const PLAUSIBLE: f64 = 0.05;
 /// ln 0 (not used), ln 1, ln 2, ...
 static LOGARITHMS: LazyLock<[f64; LOOKED_AT + 2]> = LazyLock::new(|| std::array::from_fn(|number| libm::log(as_float(number))));
 
-/// What the last value of a series says, with those before.
+/// The evidence of the last value of a series, with those before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// M: the odds for a change, before they are compared with a threshold.

@@ -9,7 +9,7 @@ use crate::night::{
 };
 use muster_core::{night::Night, query::remarks::RemarkKind, rules::perf::Direction, stats::median};
 
-/// Why M is what it is, for the most likely start of a change.
+/// The reason for the value of M, for the most likely start of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The night whose evidence it is.
@@ -41,11 +41,11 @@ pub struct Explanation {
 pub struct Step {
     pub night: Night,
     pub value: f64,
-    /// How many values of the baseline are worse: the gap into which it falls.
+    /// The number of values of the baseline that are worse: the gap into which it falls.
     pub worse: usize,
-    /// How many earlier values since the start fall there, too.
+    /// The number of earlier values since the start that fall there, too.
     pub same: usize,
-    /// By how much more likely it is with the alternative than without.
+    /// The factor by which it is more likely with the alternative than without.
     pub factor: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Where a value falls among those of the baseline, without a change and with each of twelve.
+//! The probabilities of a value's gap in the baseline, without a change and with each of twelve.
 //!
 //! `n` values leave `n + 1` gaps: below the lowest, between neighbours, above the highest. If nothing has changed, a new value
 //! falls into each of them with the same probability, whatever the noise looks like. An alternative says how a change of some
@@ -11,7 +11,7 @@ use crate::{
 use muster_core::stats::as_float;
 use std::sync::OnceLock;
 
-/// Which way a change goes.
+/// The direction of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Worse,
@@ -22,15 +22,15 @@ pub enum Side {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Alternative {
     pub side: Side,
-    /// By how many standard deviations of the baseline.
+    /// The size in standard deviations of the baseline.
     pub sigmas: f64,
-    /// How many values at the end of the baseline towards which it goes are dips, which say nothing of the level.
+    /// The number of values at the end of the baseline towards which it goes that are dips, which say nothing of the level.
     pub dips: usize,
-    /// How likely it is before anything is known; the sum over all is 1.
+    /// The probability before anything is known; the sum over all is 1.
     pub prior: f64,
 }
 
-/// How many alternatives there are.
+/// The number of alternatives.
 pub const ALTERNATIVES: usize = 12;
 
 const SIDES: [(Side, f64); 2] = [(Side::Worse, 0.75), (Side::Better, 0.25)];
@@ -106,9 +106,9 @@ fn probabilities(n: usize, alternative: Alternative) -> Vec<f64> {
     all
 }
 
-/// What a value in `gap` says for an alternative, as the factor by which it is more likely than without a change: it comes after
-/// `before` others since the supposed change, `same` of which fell into that gap. `None` for a baseline, a gap or an alternative
-/// that does not exist. For [`evidence`](super::evidence()) the same is computed with logarithms.
+/// Returns the factor by which a value in `gap` is more likely with an alternative than without a change: it comes after `before`
+/// others since the supposed change, `same` of which fell into that gap. `None` for a baseline, a gap or an alternative that does
+/// not exist. For [`evidence`](super::evidence()) the same is computed with logarithms.
 pub fn factor(n: usize, alternative: usize, gap: usize, before: usize, same: usize) -> Option<f64> {
     let log = of_baseline(n)?.logs.get(gap)?.get(alternative)?;
     Some(as_float(n + 1 + before) * libm::exp(*log) / as_float(same + 1))

@@ -1,4 +1,4 @@
-//! What is judged: the metrics of a system with their values by night, what people have said of them, and the settings.
+//! The input of a night's verdict: the metrics of a system with their values by night, annotations, and the settings.
 
 use crate::night::change::Change;
 use muster_core::{
@@ -24,22 +24,22 @@ pub struct System {
 pub struct Metric {
     /// Its number in the store.
     pub id: i64,
-    /// How people call it, with the case as displayed, after aliases.
+    /// The name for people, with the case as displayed, after aliases.
     pub name: MetricName,
     pub unit: String,
     /// `None`: a change is neither worse nor better.
     pub direction: Option<Direction>,
-    /// In any order. Of two in a night the median is judged.
+    /// The values in any order. Of two in a night the median is judged.
     pub values: Vec<Value>,
-    /// What the values were measured with: [`Value::segment`] is a place in this list.
+    /// The conditions of the measurements: [`Value::segment`] is a place in this list.
     pub segments: Vec<Basis>,
-    /// Whether it was planned in the judged night.
+    /// The plan of the metric in the judged night.
     pub plan: Plan,
-    /// What was opened in earlier nights, and not dropped since, by the night since when it holds.
+    /// The changes that were opened in earlier nights, and not dropped since, by the night since when each holds.
     pub changes: Vec<Change>,
-    /// In place of that of the settings.
+    /// The value that replaces that of the settings.
     pub min_effect: Option<f64>,
-    /// In place of that of the settings.
+    /// The value that replaces that of the settings.
     pub limit: Option<f64>,
     /// Its case is in quarantine: changes are shown, not counted.
     pub is_quarantined: bool,
@@ -50,12 +50,12 @@ pub struct Metric {
 pub struct Value {
     pub night: Night,
     pub value: f64,
-    /// Which of the segments of its metric.
+    /// The place in the segments of its metric.
     pub segment: u32,
 }
 
 words! {
-    /// What became of a metric in the plan of a night.
+    /// The state of a metric in the plan of a night.
     #[derive(Default)]
     pub enum Plan {
         /// The store does not know the plan of the night. A metric that was measured in the week before counts as planned.
@@ -70,10 +70,10 @@ words! {
     }
 }
 
-/// What a site chooses.
+/// The settings of a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How many false alarms a night are tolerated over all metrics of a system.
+    /// The number of false alarms a night that are tolerated over all metrics of a system.
     pub false_alarms: f64,
     /// Smaller relative changes are none.
     pub min_effect: f64,

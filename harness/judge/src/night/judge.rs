@@ -22,7 +22,7 @@ use muster_core::{
     stats::{as_float, centre_and_sigma, median},
 };
 
-/// What a night says of a system.
+/// The verdicts of a night on a system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NightVerdicts {
     pub night: Night,
@@ -30,7 +30,7 @@ pub struct NightVerdicts {
     pub coverage: Coverage,
     /// One for each metric of the system, in its order.
     pub verdicts: Vec<Verdict>,
-    /// What is shown of changes, the worst first.
+    /// The events of changes, the worst first.
     pub events: Vec<Event>,
 }
 
@@ -47,16 +47,16 @@ impl NightVerdicts {
     }
 }
 
-/// What all metrics of a system have in common in a night.
+/// The values that all metrics of a system share in a night.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Family {
     /// K: the metrics that are followed.
     pub metrics: usize,
     /// A: the evidence that K metrics together need.
     pub threshold: f64,
-    /// How many changes were found.
+    /// The number of changes that were found.
     pub found: usize,
-    /// How much the values of neighbouring nights resemble each other: the median over the metrics.
+    /// The resemblance of the values of neighbouring nights: the median over the metrics.
     pub autocorrelation: f64,
     /// c: what is left of what they say.
     pub tempering: f64,
@@ -69,7 +69,7 @@ impl Family {
     }
 }
 
-/// How many metrics were planned, and how many of them measured.
+/// The number of metrics that were planned, and of those among them that were measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
     pub planned: usize,
@@ -82,19 +82,19 @@ impl Coverage {
         Self { planned: planned().count(), measured: planned().filter(|verdict| verdict.value.is_some()).count() }
     }
 
-    /// Whether at least this share was measured.
+    /// Returns whether at least this share was measured.
     pub fn reaches(self, share: f64) -> bool {
         as_float(self.measured) >= share * as_float(self.planned)
     }
 }
 
-/// What is said of a metric in a night.
+/// The verdict on a metric in a night.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     pub word: Word,
     /// Found in this night.
     pub is_new: bool,
-    /// Whether it counts for the exit code of `muster night`.
+    /// The verdict counts for the exit code of `muster night`.
     pub is_counted: bool,
     /// A value was to be expected.
     pub is_planned: bool,
@@ -102,21 +102,21 @@ pub struct Verdict {
     pub value: Option<f64>,
     /// The median of the present segment, of its last 60 values.
     pub level: Option<f64>,
-    /// How many values the present segment has, and why it began.
+    /// The number of values of the present segment; `began` is the reason why it began.
     pub nights: usize,
     pub began: Began,
     /// M; 0 for too few values.
     pub evidence: f64,
     /// The smallest relative step that is found within a week in nine of ten cases. `None` for too few values.
     pub smallest_step: Option<f64>,
-    /// What the metric has opened, with what became of it: the input of the next night.
+    /// The changes that the metric has opened, with their states: the input of the next night.
     pub changes: Vec<Change>,
-    /// Which of them the word is about.
+    /// The place of the change that the word is about.
     pub shown: Option<usize>,
     /// Its case measures others since this night, a week ago or more, and not this: it does not count, and only an open regression
     /// of it is told.
     pub gone_since: Option<Night>,
-    /// Why a change is not counted, or nothing is compared.
+    /// The reason why a change is not counted, or nothing is compared.
     pub reason: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub fn judge(system: &System, night: Night, settings: &Settings) -> NightVerdict
     judge_with(system, night, settings, None)
 }
 
-/// The same with another c than the values of the system say: tests show what it is good for.
+/// Judges with another c than the values of the system give: tests show what it is good for.
 pub fn judge_with(system: &System, night: Night, settings: &Settings, tempering: Option<f64>) -> NightVerdicts {
     let mut followed: Vec<Followed<'_>> =
         system.metrics.iter().map(|metric| Followed::new(metric, &system.annotations, night, settings)).collect();

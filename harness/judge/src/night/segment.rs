@@ -1,4 +1,4 @@
-//! Which values of a metric may be compared: those since its last change, or since what is measured has changed.
+//! The values of a metric that may be compared: those since its last change, or since what is measured has changed.
 
 use crate::night::{
     change::{Change, ChangeId, ChangeState},
@@ -25,13 +25,13 @@ pub(super) struct Segment {
     pub(super) values: Vec<f64>,
 }
 
-/// Why a segment begins.
+/// The reason why a segment begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Began {
     /// Nothing was measured before.
     #[default]
     First,
-    /// What is measured is another: it says which part of it.
+    /// The measured thing is another: the text says which part of it.
     Anew(&'static str),
     /// A change that is followed or accepted.
     With(ChangeId),

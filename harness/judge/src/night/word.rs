@@ -3,7 +3,7 @@
 use muster_text::words;
 
 words! {
-    /// What is said of a metric.
+    /// The verdict on a metric.
     pub enum Word {
         Steady = "steady",
         Regressed = "regressed",

@@ -2,7 +2,7 @@
 
 use crate::sample::random::Random;
 
-/// What the noise of a metric looks like.
+/// The shape of a metric's noise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Noise {
     Gauss,

@@ -2,14 +2,14 @@
 
 use crate::sample::{noise::Noise, random::Random};
 
-/// How the noise of metrics is spread, as a share of their values.
+/// The spread of the noise of metrics, as a share of their values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
     /// Log-normal around a median.
     LogNormal { median: f64, sigma: f64 },
     /// Evenly between two.
     Uniform { low: f64, high: f64 },
-    /// The same for all.
+    /// All metrics have the same.
     Fixed(f64),
 }
 
@@ -23,7 +23,7 @@ impl Spread {
     }
 }
 
-/// What a world is made of.
+/// The properties of a world.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorldSpec {
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct WorldSpec {
     pub weekend: f64,
     /// The relative change a night.
     pub drift: f64,
-    /// So many metrics, the first ones, move by `step` at night `at`.
+    /// The number of metrics, the first ones, that move by `step` at night `at`.
     pub moved: usize,
     pub step: f64,
     pub at: usize,
@@ -69,7 +69,7 @@ impl Default for WorldSpec {
 /// Values, and what they were made with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct World {
-    /// By metric and night.
+    /// The values by metric and night.
     pub values: Vec<Vec<f64>>,
     /// The standard deviation of each metric over its level.
     pub spreads: Vec<f64>,

@@ -4,16 +4,16 @@ use crate::stats::normal;
 use muster_core::stats::{as_float, floor};
 use std::collections::BTreeMap;
 
-/// How the probability was found.
+/// The way in which the probability was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Counted over all ways to draw the two sets from their union.
     Exact,
-    /// By the normal distribution, corrected for equal values: both sets are large.
+    /// The normal distribution, corrected for equal values: both sets are large.
     Normal,
 }
 
-/// How well chance alone explains that one set lies above the other.
+/// The probability that chance alone explains that one set lies above the other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankTest {
     /// Two-sided.
@@ -51,8 +51,8 @@ impl RankTests {
         self.0.entry((few, many)).or_insert_with(|| cumulative(&(1..=few + many).collect::<Vec<_>>(), few))
     }
 
-    /// How many of the smallest (and of the largest) differences between two sets lie outside an interval that holds the true one
-    /// with this confidence.
+    /// Returns the number of the smallest (and of the largest) differences between two sets that lie outside an interval which
+    /// holds the true one with this confidence.
     pub fn outside(&mut self, a: usize, b: usize, confidence: f64) -> usize {
         let (few, many) = (a.min(b), a.max(b));
         let share = (1.0 - confidence) / 2.0;

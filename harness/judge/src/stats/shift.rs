@@ -1,4 +1,4 @@
-//! By how much one set of values lies above another: the ratio of their medians, in the interval of Hodges and Lehmann.
+//! The shift of one set of values above another: the ratio of their medians, in the interval of Hodges and Lehmann.
 
 use crate::stats::rank::RankTests;
 use muster_core::stats::{as_float, floor, median};
@@ -18,7 +18,7 @@ pub const CONFIDENCE: f64 = 0.9;
 /// More values of a set than this are thinned out before each is compared with each.
 const THINNED: usize = 250;
 
-/// How `after` compares with `before`: the change of the median, which is what people see beside it. The interval is that of Hodges and
+/// Compares `after` with `before`: the change of the median, which is what people see beside it. The interval is that of Hodges and
 /// Lehmann, of the median of all ratios between a value of each; where it does not reach the change of the median, it is extended to it.
 /// Where values are not positive, differences over the median of `before` take the place of ratios. `None` for an empty set, or a median
 /// of zero.

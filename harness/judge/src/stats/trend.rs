@@ -7,7 +7,7 @@ use muster_text::words;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
     pub intercept: f64,
-    /// For each place.
+    /// The slope for each place.
     pub slope: f64,
 }
 
@@ -24,7 +24,7 @@ pub fn theil_sen(values: &[f64]) -> Option<Line> {
 }
 
 words! {
-    /// What a change looks like.
+    /// The shape of a change.
     pub enum Shape {
         /// Two levels.
         Step = "step",
@@ -33,8 +33,8 @@ words! {
     }
 }
 
-/// Whether two levels or one line describe the values before and after a change better, by the Bayesian information criterion.
-/// Deviations are taken as they are, not squared, so that a dip does not decide.
+/// Returns whether two levels or one line describe the values before and after a change better, by the Bayesian information
+/// criterion. Deviations are taken as they are, not squared, so that a dip does not decide.
 pub fn shape(before: &[f64], after: &[f64]) -> Shape {
     let around = |values: &[f64]| median(values).map_or(0.0, |level| values.iter().map(|value| (value - level).abs()).sum());
     let all = [before, after].concat();
@@ -49,8 +49,8 @@ pub fn shape(before: &[f64], after: &[f64]) -> Shape {
     if drift < step { Shape::Drift } else { Shape::Step }
 }
 
-/// How much the rank of a value resembles that of the next: 0 for values in random order, up to 1. `None` if too few values, or
-/// equal ones, do not say.
+/// Returns how much the rank of a value resembles that of the next: 0 for values in random order, up to 1. `None`: the values
+/// are too few, or equal.
 pub fn rank_autocorrelation(values: &[f64]) -> Option<f64> {
     if values.len() < 3 {
         return None;
@@ -74,16 +74,16 @@ pub fn rank_autocorrelation(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| products / squares)
 }
 
-/// So many last values of a series say how much neighbours resemble each other.
+/// The number of the last values of a series that are compared with their neighbours.
 pub const NEIGHBOURS: usize = 40;
-/// With fewer values, a series says nothing of that.
+/// The least number of values for that.
 pub const LEAST_NEIGHBOURS: usize = 10;
 /// So many constant series count as series without autocorrelation, at most: they keep one other from deciding alone, and do not hide
 /// what many others say.
 const CONSTANT: usize = 2;
 
-/// How much neighbours resemble each other: the median over series of the autocorrelation of their ranks. That of values in random
-/// order is 1/n less than 0.
+/// Returns how much neighbours resemble each other: the median over series of the autocorrelation of their ranks. That of values
+/// in random order is 1/n less than 0.
 pub fn autocorrelation<'a>(series: impl Iterator<Item = &'a [f64]>) -> f64 {
     let (mut all, mut constant) = (Vec::new(), 0);
     for values in series {

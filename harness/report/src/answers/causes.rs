@@ -123,7 +123,7 @@ fn changes(since: &Since<Night>) -> String {
     text
 }
 
-/// The same for programs.
+/// Renders the night for programs.
 ///
 /// # Errors
 /// A value that JSON has no form for.

@@ -159,7 +159,7 @@ fn method(method: &Method, screen: &Screen) -> String {
     wrapped(&format!("Method: {}. Here {sample}; {spread}.", method.text), screen.width.min(80)).join("\n") + "\n"
 }
 
-/// The same for programs, every variable.
+/// Renders the comparison for programs, every variable.
 ///
 /// # Errors
 /// A value that JSON has no form for.
@@ -187,7 +187,7 @@ pub fn json(compared: &Compared, sides: &Sides) -> Result<String, RenderError> {
     }))
 }
 
-/// The same as CSV (RFC 4180).
+/// Renders the comparison as CSV (RFC 4180).
 ///
 /// # Errors
 /// A table that cannot be written.

@@ -72,7 +72,7 @@ pub struct Figure<'a> {
     pub measurement: &'a Measurement,
 }
 
-/// What a table is asked to show.
+/// The columns and functions of a table.
 #[derive(Debug, Clone)]
 pub struct Question {
     group_by: Vec<String>,

@@ -311,7 +311,7 @@ fn course(values: &[(Night, f64)], signs: &Signs) -> String {
     text.trim_end().to_owned()
 }
 
-/// The same for programs.
+/// Renders the histories for programs.
 ///
 /// # Errors
 /// A value that JSON has no form for.

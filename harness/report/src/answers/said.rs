@@ -15,7 +15,7 @@ pub struct Said {
     pub from: Date,
     /// `None`: without end.
     pub until: Option<Date>,
-    /// What it is about, each with its name: `partition gpu`. Empty: everything.
+    /// The parts of its scope, each with its name: `partition gpu`. Empty: everything.
     pub about: Vec<String>,
     pub author: String,
     pub reason: String,

@@ -16,10 +16,10 @@ use std::{
     fmt::Write,
 };
 
-/// How a file of suggestions begins.
+/// The beginning of a file of suggestions.
 pub const HEAD: &str = "# From the figures";
 
-/// From which figures references are suggested.
+/// The figures from which references are suggested.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Basis {
     /// The period, as asked for.
@@ -152,12 +152,12 @@ fn scalar(text: &str) -> String {
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-/// Why there is no suggestion for a metric, one line each; empty if there is one for all.
+/// Returns why there is no suggestion for a metric, one line each; empty if there is one for all.
 pub fn refused(suggestions: &[Suggestion], screen: &Screen) -> String {
     refusals(suggestions).map(|line| screen.paint.apply(Tone::Odd, line) + "\n").collect()
 }
 
-/// The same for the end of a file of suggestions: it may take the place of one that had a reference.
+/// Returns these lines as comments for the end of a file of suggestions: it may replace one that had a reference.
 pub fn comments(suggestions: &[Suggestion]) -> String {
     refusals(suggestions).map(|line| "# ".to_owned() + &line + "\n").collect()
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 /// GitHub shows so many of a kind for a step, and drops the rest without a word.
 const SHOWN: usize = 10;
 
-/// Where a check is, for GitHub: a path from the root of its repository, and a line.
+/// The place of a check, for GitHub: a path from the root of its repository, and a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     pub file: String,

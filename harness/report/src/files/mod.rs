@@ -1,4 +1,4 @@
-//! What other programs read: JSON, JUnit, CSV and the formats of CI systems.
+//! Files for other programs: JSON, JUnit, CSV and the formats of CI systems.
 
 pub mod annotations;
 pub mod gitlab;

@@ -20,7 +20,7 @@ use muster_core::{
 };
 use std::collections::BTreeMap;
 
-/// What a row is made of.
+/// The input of a row.
 pub struct PerflogRow<'a> {
     session: &'a Session,
     case: &'a CaseResult,
@@ -69,7 +69,7 @@ pub const COLUMNS: [(&str, Cell); 24] = [
     ("duration_s", |row| exact(row.case.times.total().as_secs_f64())),
 ];
 
-/// What is to be appended to one file.
+/// The text that is to be appended to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addition {
     /// The file, under the folder of perflogs: `SYSTEM/PARTITION/CHECK.csv`.
@@ -104,7 +104,7 @@ fn folder(name: &str) -> String {
     if name.starts_with('.') || name.is_empty() { format!("_{name}") } else { name }
 }
 
-/// How a file is continued, from its first line (without the line end; empty for a new file).
+/// The way in which a file is continued, from its first line (without the line end; empty for a new file).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Continued {
     /// It is new: a header first.

@@ -133,7 +133,7 @@ struct Clock {
     finished_unix_us: Timestamp,
 }
 
-/// Whether a JSON document is a run report of Muster, not one of ReFrame.
+/// Returns whether a JSON document is a run report of Muster, not one of ReFrame.
 pub fn is_one(document: &Value) -> bool {
     document.get("report_version").is_some()
 }

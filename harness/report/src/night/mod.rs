@@ -20,7 +20,7 @@ pub struct SystemNight<'a> {
     pub settings: &'a Settings,
     /// The last night in which it had a session, if that is an earlier one.
     pub absent_since: Option<Night>,
-    /// What the reader has to know of the figures: one sentence each.
+    /// The notes on the figures that the reader needs: one sentence each.
     pub notes: &'a [String],
 }
 

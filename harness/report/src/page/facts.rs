@@ -1,4 +1,4 @@
-//! What templates can read: plain data, in the words of docs/reports.md. Every text is clean of control characters and
+//! The facts for templates: plain data, in the words of docs/reports.md. Every text is clean of control characters and
 //! of what looks like a secret; numbers come as text for people and as numbers for sorting.
 
 use crate::{

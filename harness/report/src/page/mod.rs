@@ -29,7 +29,7 @@ const EMBEDDED: [(&str, &str); 2] = [
     (MARKDOWN, include_str!("../../../../reports/templates/summary.md")),
 ];
 
-/// What the templates need to know beside the results.
+/// The facts about the reader that templates need beside the results.
 #[derive(Debug, Clone)]
 pub struct Reader {
     /// The options that rerun commands need, see [`crate::text::command::rerun`].

@@ -7,7 +7,7 @@ use crate::{
 use muster_core::probe::{Level, Probed};
 use serde::Serialize;
 
-/// What was found about this machine or about a partition.
+/// The findings about this machine or about a partition.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// `cluster:gpu` and its scheduler; `None`: this machine.

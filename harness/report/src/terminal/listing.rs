@@ -1,4 +1,4 @@
-//! What was selected, without running it: `-l`, `-L`, `--list-tags`, `--describe`.
+//! Lists what was selected, without running it: `-l`, `-L`, `--list-tags`, `--describe`.
 
 use crate::{
     RenderError,
@@ -16,9 +16,9 @@ use std::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedCase {
     pub name: CaseName,
-    /// What its check says of itself.
+    /// The check's description of itself.
     pub about: About,
-    /// Why it will not run.
+    /// The reason why it will not run.
     pub skip: Option<String>,
     /// It runs for others only.
     pub is_fixture: bool,
@@ -29,7 +29,7 @@ pub struct ListedCase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedNeed {
     pub at: usize,
-    /// What a fixture is called by the one that uses it.
+    /// The name of a fixture in the check that uses it.
     pub fixture: Option<String>,
 }
 

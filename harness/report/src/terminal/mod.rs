@@ -1,4 +1,4 @@
-//! What a person reads on a terminal.
+//! The texts for a person at a terminal.
 
 pub mod doctor;
 pub mod failure;

@@ -26,7 +26,7 @@ use std::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// With lines, fitted to the screen.
+    /// A table with lines, fitted to the screen.
     Pretty,
     Plain,
     /// RFC 4180.
@@ -217,7 +217,7 @@ fn last_lines(results: &Results<'_>, width: usize) -> String {
     text
 }
 
-/// What a row of the CSV table is made of.
+/// The input of a row of the CSV table.
 pub struct CsvRow<'a> {
     session: &'a Session,
     case: &'a CaseResult,

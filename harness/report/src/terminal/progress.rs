@@ -1,4 +1,4 @@
-//! What is printed while a session runs: its header, a line when a case begins, a few when it is over, the last line.
+//! The lines of a session that runs: its header, a line when a case begins, a few when it is over, the last line.
 //! The brackets and their texts are ReFrame's.
 
 use crate::{
@@ -19,7 +19,7 @@ use muster_text::{
 };
 use std::fmt::Write;
 
-/// What the header says beside the session.
+/// The input of the header.
 #[derive(Debug, Clone)]
 pub struct Header<'a> {
     pub session: &'a Session,

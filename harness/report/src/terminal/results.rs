@@ -28,7 +28,7 @@ pub struct ListedSession<'a> {
     pub counts: Counts,
 }
 
-/// What a list without a session says. `of_all`: nothing was left out.
+/// Returns the text of an empty list of sessions. `of_all`: nothing was left out.
 pub fn nothing(of_all: bool) -> &'static str {
     if of_all { "No session is stored\n" } else { "No stored session matches\n" }
 }

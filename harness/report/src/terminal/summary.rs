@@ -78,7 +78,7 @@ pub fn kept(results: &Results<'_>, screen: &Screen) -> String {
     text
 }
 
-/// What the session created and could not remove; empty if nothing is left.
+/// Renders what the session created and could not remove; empty if nothing is left.
 pub fn leftovers(results: &Results<'_>, screen: &Screen) -> String {
     let left: Vec<_> = results.sorted().iter().copied().filter(|case| !case.leftovers.is_empty()).collect();
     if left.is_empty() {

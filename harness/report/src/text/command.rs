@@ -8,7 +8,7 @@ use muster_core::{
 use muster_text::shell;
 use std::path::Path;
 
-/// What runs one case again, wherever it is pasted: its file and those of what it needs, within the folder in which the session ran,
+/// Returns the command that runs one case again, wherever it is pasted: its file and those of its needs, in the session's folder,
 /// its hash, its place, its node (`--distribute`), and before them the options that the site and the check were found and changed with (`-C`, `-S`, `-J`), which
 /// only the caller knows.
 pub fn rerun(case: &CaseResult, workdir: &Path, options: &[String]) -> String {

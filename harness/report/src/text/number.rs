@@ -18,7 +18,7 @@ pub fn exact(value: f64) -> String {
     }
 }
 
-/// By how many percent a value misses its reference: `100 * (value - reference) / reference`. A reference of 0 has no
+/// Returns by how many percent a value misses its reference: `100 * (value - reference) / reference`. A reference of 0 has no
 /// percentage.
 pub fn difference(value: f64, reference: f64) -> Option<f64> {
     let percent = 100.0 * (value - reference) / reference;

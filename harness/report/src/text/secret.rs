@@ -67,7 +67,7 @@ pub fn masked_words(words: &[String]) -> Vec<String> {
     words.iter().enumerate().map(masked).collect()
 }
 
-/// Whether there is something to mask.
+/// Returns whether there is something to mask.
 pub fn has_secret(text: &str) -> bool {
     masked(text) != text
 }

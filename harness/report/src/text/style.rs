@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use muster_core::result::Grade;
 use std::{borrow::Cow, fmt::Display};
 
-/// What the reader looks at.
+/// The screen of the reader.
 #[derive(Debug, Clone)]
 pub struct Screen {
     pub paint: Paint,
@@ -13,13 +13,13 @@ pub struct Screen {
     pub zone: TimeZone,
 }
 
-/// Whether to write colours. Without them no escape sequence is written at all.
+/// The choice of colours. Without them no escape sequence is written at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paint {
     pub color: bool,
 }
 
-/// What a colour says.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     Good,
@@ -29,7 +29,7 @@ pub enum Tone {
     Strong,
     /// Secondary text.
     Faint,
-    /// Like the text around it.
+    /// The colour of the text around it.
     Plain,
 }
 
@@ -128,7 +128,7 @@ pub fn sanitize(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// The same in a single line, for names, causes and cells.
+/// Sanitizes a text into a single line, for names, causes and cells.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     match sanitize(text) {
         Cow::Borrowed(text) if !text.contains(['\n', '\t']) => Cow::Borrowed(text),

@@ -1,4 +1,4 @@
-//! What all cases of a session share: its folders, its store, its events, its end.
+//! The context that all cases of a session share: its folders, its store, its events, its end.
 
 use crate::{
     case::{
@@ -36,7 +36,7 @@ const NAMED: usize = 5;
 #[derive(Debug, Clone)]
 pub struct InFlight {
     pub case: Arc<CaseName>,
-    /// What it is, enough to find and delete it.
+    /// The job itself, enough to find and delete it.
     pub job: Arc<Job>,
     /// It is not the case itself, but tears down what that has left.
     pub tears_down: bool,

@@ -1,4 +1,4 @@
-//! From a case's slot to its plan on disk, and to another plan if the identifier is taken.
+//! Plans a case with a slot, on disk; and plans it again if the identifier is taken.
 //!
 //! ```text
 //! identifier -> render -> plan -> stage folder -> intent stored           `prepare`: nothing exists yet

@@ -23,7 +23,7 @@ pub type Render = Arc<dyn Fn(&LaunchFacts) -> Result<Rendered, Vec<Diagnostic>> 
 /// One sentence for each case that its scheduler cannot run.
 pub type Refused = BTreeMap<Arc<CaseName>, String>;
 
-/// Which cases of a batch their scheduler cannot run, once it has said so. A question that is given up refuses nothing.
+/// The cases of a batch that their scheduler cannot run, once it has said so. A question that is given up refuses nothing.
 pub type Answer = watch::Receiver<Option<Arc<Refused>>>;
 
 /// A waiting case. Ten thousand of them wait at once: it is small, and holds nothing that can be made later.
@@ -31,31 +31,31 @@ pub struct QueuedCase {
     pub name: Arc<CaseName>,
     /// The last component of its folders: the check and sixteen hex digits of the case's hash.
     pub folder: String,
-    /// Who runs it.
+    /// The scheduler that runs it.
     pub scheduler: SchedulerName,
-    /// How many cases of its partition run at once.
+    /// The number of cases of its partition that run at once.
     pub max_jobs: usize,
     /// 1, 2, ...
     pub attempt: u32,
     /// The cases that must have passed before. They are submitted before it or with it, or recalled.
     pub needs: Box<[Need]>,
-    /// What its scheduler says before it is launched; `None`: it is not asked.
+    /// The answer of its scheduler before it is launched; `None`: it is not asked.
     pub answer: Option<Answer>,
     /// Its description if it is never rendered.
     pub about: Describe,
-    /// What it is to run.
+    /// The work that it is to run.
     pub work: Work,
 }
 
-/// How far a case is when it gets its slot.
+/// The progress of a case when it gets its slot.
 pub enum Work {
     /// Nothing of it exists yet.
     New(Render),
     /// Another process planned it, and perhaps launched it, and is gone.
     Stored {
-        /// What it has left.
+        /// The case as it was stored.
         stored: Box<StoredCase>,
-        /// What plans it again, if its check is still there.
+        /// The function that plans it again, if its check is still there.
         render: Option<Render>,
     },
     /// Another process planned it and perhaps launched it. What exists of that job is removed before the case is rendered again.
@@ -65,19 +65,19 @@ pub enum Work {
 /// A case as the store remembers it.
 #[derive(Debug, Clone)]
 pub struct StoredCase {
-    /// As launched if that is known, else as planned.
+    /// The job as launched if that is known, else as planned.
     pub job: Job,
-    /// How it will be judged.
+    /// The rules by which it will be judged.
     pub rules: Rules,
-    /// How long it may take.
+    /// The limits of its times.
     pub limits: Limits,
     /// It is known to have been launched.
     pub launched: bool,
     /// It may have been launched, and goes on without the process that did: `launch` finds it then, by its identifier.
     pub may_run: bool,
-    /// When its attempt began; `None`: an older muster did not write that down.
+    /// The time when its attempt began; `None`: an older muster did not write that down.
     pub started: Option<Timestamp>,
-    /// When it was launched, if that is known.
+    /// The time when it was launched, if that is known.
     pub launched_at: Option<Timestamp>,
     /// `muster sweep` has removed it.
     pub swept: bool,
@@ -126,13 +126,13 @@ impl QueuedCase {
         self.answer.as_ref()?.borrow().as_ref()?.get(&self.name).cloned()
     }
 
-    /// Whether it needs no other case any more: it runs, or did.
+    /// Returns whether it needs no other case any more: it runs, or did.
     pub fn is_launched(&self) -> bool {
         matches!(&self.work, Work::Stored { stored, .. } if stored.launched)
     }
 }
 
-/// What plans a case, changed as the command line says.
+/// Returns the function that plans a case, changed as the command line says.
 pub fn render(case: TestCase, adjustments: Arc<Adjustments>) -> Render {
     Arc::new(move |facts| {
         let mut rendered = case.render(facts)?;

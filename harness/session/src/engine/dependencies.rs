@@ -1,4 +1,4 @@
-//! Which case may start, and which outputs of other cases it gets: a thin shell over `muster_core::decisions::graph`.
+//! Decides which case may start, and which outputs of others it gets: a thin shell over `muster_core::decisions::graph`.
 //!
 //! A case that must wait for others is held here, outside of all queues: it has no slot until it may begin, so that
 //! `max_jobs: 1` cannot lock a session up.

@@ -59,28 +59,28 @@ const END_LIMIT: Duration = Duration::from_secs(90);
 const LONG_END: Duration = Duration::from_secs(10);
 const LEAVE_POLL: Duration = Duration::from_millis(20);
 
-/// What a session is made of.
+/// The settings and parts of an engine.
 pub struct EngineConfig {
-    /// Who began it, where, and how it is called.
+    /// The session: who began it, where, and its name.
     pub session: Session,
     pub folders: Folders,
-    /// Where plans and results are kept; `None`: they are not.
+    /// The ownership of stored plans and results; `None`: nothing is stored.
     pub ownership: Option<Ownership>,
-    /// Who launches in which partition, by the partition's name.
+    /// The scheduler of each partition, by the partition's name.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
-    /// Where events go.
+    /// The receiver of events.
     pub events: UnboundedSender<Event>,
-    /// How many cases at once.
+    /// The number of cases that run at once.
     pub policy: ExecPolicy,
-    /// After so many failures of a round no further case is started; those that run are let end.
+    /// The number of failures of a round after which no further case is started; those that run are let end.
     pub maxfail: Option<u32>,
     /// Cases whose outcome does not count.
     pub quarantine: List,
-    /// Where logs are judged.
+    /// The place where logs are judged.
     pub judge: JudgeIn,
     /// The command that ends what is left, as a person can paste it.
     pub sweep: String,
-    /// What no result and no event says.
+    /// The secrets that no result and no event contains.
     pub secrets: Secrets,
 }
 
@@ -98,7 +98,7 @@ pub struct Ownership {
 /// `--exec-policy`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExecPolicy {
-    /// As many cases of a partition at once as its `max_jobs` says.
+    /// Runs as many cases of a partition at once as its `max_jobs` says.
     #[default]
     Async,
     /// One case at a time, over all partitions, in the order of submission.
@@ -155,10 +155,10 @@ impl Shared {
     }
 }
 
-/// What has ended since the engine was last asked.
+/// The cases that have ended since the engine was last asked.
 #[derive(Debug)]
 pub struct Ended {
-    /// In the order of their endings.
+    /// The results in the order of their endings.
     pub results: Vec<Arc<CaseResult>>,
     /// Every case submitted so far is over, and what they have left is torn down.
     pub is_idle: bool,
@@ -223,7 +223,7 @@ impl Engine {
         self.shared.context.emit(Event::Warning(text));
     }
 
-    /// What is known of a case that ended before: those that need it count on it, and it is torn down when they are over.
+    /// Takes a case that ended before: those that need it count on it, and it is torn down when they are over.
     /// It is not reported again. Blocks: looks at its stage folder.
     pub fn recall(&self, result: Arc<CaseResult>) {
         let recalled = Recalled::look(result, self.shared.context.folders.keeps_stages());
@@ -265,7 +265,7 @@ impl Engine {
         self.shared.context.emit(Event::Round { cases, why });
     }
 
-    /// Whether nothing more is started: the session was cancelled, or had too many failures.
+    /// Returns whether nothing more is started: the session was cancelled, or had too many failures.
     pub fn is_closed(&self) -> bool {
         self.shared.state().closed.is_some()
     }
@@ -289,17 +289,17 @@ impl Engine {
         self.shared.context.cancel.cancelled().await;
     }
 
-    /// How many results could not be stored.
+    /// Returns the number of results that could not be stored.
     pub fn num_not_stored(&self) -> u32 {
         self.shared.context.not_stored.load(Ordering::Relaxed)
     }
 
-    /// Whether the session was cancelled.
+    /// Returns whether the session was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.context.cancel.is_cancelled()
     }
 
-    /// When the end of a cancelled session should be over. `None`: it was not cancelled.
+    /// Returns when the end of a cancelled session should be over. `None`: it was not cancelled.
     pub fn end_is_due(&self) -> Option<Instant> {
         self.shared.context.cancelled_at().map(|at| at + self.shared.end_limit())
     }
@@ -318,7 +318,7 @@ impl Engine {
         let _ = timeout(LEAVE_LIMIT, ended).await;
     }
 
-    /// What exists, or may exist, at this moment, and would be left if the process ended now.
+    /// Returns what exists, or may exist, at this moment, and would be left if the process ended now.
     pub fn in_flight(&self) -> Vec<InFlight> {
         self.shared.context.in_flight()
     }

@@ -1,5 +1,5 @@
-//! When what cases have left is torn down: after the last user, one after another on its task; before a round that replaces it, and at the
-//! end of the session, as many of a partition at once as there are slots.
+//! Tears down what cases have left: after the last user, one after another on its task; before a round that replaces it, and at
+//! the end of the session, as many of a partition at once as there are slots.
 
 use crate::engine::{
     Shared,

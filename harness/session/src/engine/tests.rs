@@ -1,4 +1,4 @@
-//! What the engine remembers of cases that have ended.
+//! Tests of what the engine keeps of cases that have ended.
 
 use crate::engine::dependencies::{Dependencies, Recalled};
 use muster_core::{

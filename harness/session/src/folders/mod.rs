@@ -1,4 +1,4 @@
-//! Where a session's files are: a stage folder for each attempt, an output folder for what passed.
+//! The folders of a session's files: a stage folder for each attempt, an output folder for what passed.
 //!
 //! ```text
 //! {stage}/{system}/{partition}/{environ}/{check}_{hash16}/    what Muster wrote (`KEPT`) and what the job left
@@ -301,7 +301,7 @@ impl Folders {
     }
 }
 
-/// Whether others can count on what a case has left in its stage folder.
+/// Returns whether others can count on what a case has left in its stage folder.
 pub fn is_available(stage: &Path) -> bool {
     stage.is_dir() && !stage.join(TORN_DOWN).exists()
 }

@@ -28,7 +28,7 @@ pub struct Submitted {
     pub case: CaseName,
     /// The kind in libtest's output.
     pub scheduler: SchedulerName,
-    /// Where its result will arrive.
+    /// The channel on which its result will arrive.
     pub result: oneshot::Receiver<Arc<CaseResult>>,
 }
 
@@ -85,7 +85,7 @@ pub fn threads(cases: usize) -> usize {
     cases.clamp(1, MAX_THREADS)
 }
 
-/// Whether these arguments ask for a case.
+/// Returns whether these arguments ask for a case.
 pub fn is_selected(arguments: &Arguments, case: &CaseName, scheduler: &SchedulerName) -> bool {
     !arguments.is_filtered_out(&listed(case, scheduler))
 }

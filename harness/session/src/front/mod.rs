@@ -1,4 +1,4 @@
-//! How a session is shown and stopped from outside.
+//! The front ends that show a session and stop it from outside.
 
 pub mod libtest;
 pub mod signals;

@@ -11,7 +11,7 @@ use tokio::{
 const HANGUP: &str = "SIGHUP";
 /// How long a request to end may take to arrive, in several signals.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
-/// What to say after the first signal.
+/// The sentence after the first signal.
 pub const ONE_MORE: &str = "a second signal, after 1 s or more, ends the process within seconds";
 
 /// Listens from the moment it is made: no signal after that ends the process by itself.

@@ -1,4 +1,4 @@
-//! What is known of the owners of sessions whose jobs are to be removed, and the right to do that.
+//! Claims the sessions whose jobs are to be removed: the verdicts on their owners, and the right to remove.
 //!
 //! ```text
 //! inventory -add-> Verdicts -wait for heartbeats-> Gone -claim: by compare-and-swap-> jobs are removed -> given back
@@ -27,7 +27,7 @@ pub const GIVE_BACK_LIMIT: Duration = Duration::from_secs(2);
 /// A folder that is not found by then is not waited for.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
-/// What is known of sessions.
+/// The verdicts on sessions.
 #[derive(Default)]
 pub(super) struct Verdicts(BTreeMap<SessionId, Verdict>);
 
@@ -87,7 +87,7 @@ impl Verdicts {
         }
     }
 
-    /// Whether the database knows one of these, and it may be taken over.
+    /// Returns whether the database knows one of these, and it may be taken over.
     pub(super) fn may_be_taken_over(&self, sessions: &BTreeSet<&SessionId>) -> bool {
         sessions.iter().any(|session| self.0.get(session).is_some_and(|verdict| verdict.finding.held.is_some()))
     }

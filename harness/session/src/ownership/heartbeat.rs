@@ -6,7 +6,7 @@ use muster_store::{Store, StoreError};
 use std::time::Duration;
 use tokio::{task::AbortHandle, time::sleep};
 
-/// How often a session shows that it lives. In a debug build, `RFM_LIVENESS_LIMIT` sets another limit, in seconds, so that no test waits for minutes.
+/// Returns the timing of heartbeats. In a debug build, `RFM_LIVENESS_LIMIT` sets another limit in seconds, for quick tests.
 pub fn timing() -> HeartbeatTiming {
     let given = std::env::var("RFM_LIVENESS_LIMIT").ok().filter(|_| cfg!(debug_assertions));
     let limit = given.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs_f64);

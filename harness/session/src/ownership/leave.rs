@@ -1,4 +1,4 @@
-//! What stays when a process ends before its session.
+//! The part of a session that stays when its process ends first.
 
 use crate::{
     engine::{Engine, InFlight},
@@ -11,12 +11,12 @@ use tokio::{sync::oneshot, time::timeout};
 /// A file system that has not answered by then may never do so.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
 
-/// What a session leaves whose process ends.
+/// The part of a session that stays when its process ends.
 pub struct Left {
     pub in_flight: Vec<InFlight>,
     /// The cases that have left something for others which nobody has torn down.
     pub standing: Vec<Arc<CaseResult>>,
-    /// Whether that is whole: no teardown has begun. `None`: the file system does not answer.
+    /// `true` for each that is whole: no teardown has begun. `None`: the file system does not answer.
     pub are_whole: Option<Vec<bool>>,
 }
 

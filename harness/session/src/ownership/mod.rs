@@ -1,4 +1,4 @@
-//! Which process owns a session, and what that allows. No other process runs its cases or removes its jobs.
+//! The process that owns a session, and what that allows. No other process runs its cases or removes its jobs.
 //!
 //! ```text
 //! this file  Leases, heartbeat, process -> whether an owner lives; waits until that is certain
@@ -44,7 +44,7 @@ pub struct InScope {
     pub scope: Scope,
 }
 
-/// What a user is told of while something goes on.
+/// A note to the user while an operation runs.
 pub enum OwnershipNote<'a> {
     /// The owner of a session is waited for.
     Waits {
@@ -65,14 +65,14 @@ pub enum OwnershipNote<'a> {
     Removes(&'a InScope),
 }
 
-/// Who is told.
+/// The receiver of notes.
 pub type Tell<'a> = &'a (dyn Fn(OwnershipNote<'_>) + Sync);
 
-/// How long to wait until it is certain whether an owner lives.
+/// The time to wait until it is certain whether an owner lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
     No,
-    /// Until it is certain, except for owners with a recent sign that a server has dated.
+    /// The wait ends with certainty, or with a recent sign of life that a server has dated.
     UnlessDated,
     UntilCertain,
 }
@@ -89,14 +89,14 @@ impl Wait {
     }
 }
 
-/// Where to look for heartbeats.
+/// The places of heartbeats.
 pub struct Owners<'a> {
     pub reader: Option<&'a Reader>,
     pub schedulers: &'a [InScope],
     pub tell: Tell<'a>,
 }
 
-/// What is known of the owner of a session.
+/// The finding about the owner of a session.
 pub struct Finding {
     pub life: OwnerState,
     /// The Leases as they were seen first, of each scheduler. If the owner is gone, they have not changed since.

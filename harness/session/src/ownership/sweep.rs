@@ -24,16 +24,16 @@ use muster_core::{
 use muster_store::{Location, Store, StoreError};
 use std::collections::BTreeSet;
 
-/// How many jobs of a scheduler are removed at once.
+/// The number of jobs of a scheduler that are removed at once.
 pub const AT_ONCE: usize = 16;
 
-/// What to sweep.
+/// The scope of a sweep.
 pub struct SweepOrder<'a> {
     /// The jobs of which the database says that something may be left.
     pub open: &'a [Job],
     /// Sessions that another command may still finish.
     pub spared: &'a BTreeSet<SessionId>,
-    /// Whether what is kept for inspection is removed, too.
+    /// Jobs that are kept for inspection are removed, too.
     pub kept: bool,
     /// The identifiers of jobs; none: all.
     pub ids: &'a [String],
@@ -42,10 +42,10 @@ pub struct SweepOrder<'a> {
     pub remove_in: Option<&'a Location>,
 }
 
-/// What a sweep has done.
+/// The result of a sweep.
 #[derive(Default)]
 pub struct Swept {
-    /// What each scheduler has found.
+    /// The findings of each scheduler.
     pub inventories: Vec<Inventory>,
     /// The sessions that could not be claimed: nothing of them is removed.
     pub unclaimed: Vec<(SessionId, StoreError)>,

@@ -17,7 +17,7 @@ use muster_core::{
 use muster_host::owner;
 use muster_store::{JobRow, Reader, SessionRow, Store, StoreError};
 
-/// Why a session was not taken over.
+/// The reason why a session was not taken over.
 #[derive(Debug, thiserror::Error)]
 pub enum TakeoverError {
     /// [`StoreError::Taken`]: another process was faster, or the owner lives after all.
@@ -25,7 +25,7 @@ pub enum TakeoverError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),
-    /// What runs would be judged with other secrets than it was started with. Nothing has changed.
+    /// Running cases would be judged with other secrets than those that they were started with. Nothing has changed.
     #[error(
         "session {session} cannot be continued: what it has started needs the secret `{secret}` with the value that it had; set that \
          again, or begin another session with --restore-session={session}"
@@ -42,7 +42,7 @@ pub struct PreviousOwner {
 /// A session that this process has taken over.
 pub struct OwnedSession {
     pub store: Store,
-    /// From here on nobody else takes it over.
+    /// The sign of life: while it lasts, nobody else takes the session over.
     pub heartbeat: SignOfLife,
     /// They hold its Leases.
     pub schedulers: Vec<InScope>,

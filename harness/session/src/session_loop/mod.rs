@@ -89,7 +89,7 @@ async fn nodes(schedulers: &BTreeMap<String, Arc<dyn Scheduler>>, cases: &[TestC
 /// The cases of a session, to run again those that others need.
 pub struct Cases<'a> {
     pub cases: &'a [TestCase],
-    /// What the command line changes of every case.
+    /// The changes of the command line to every case.
     pub adjustments: &'a Arc<Adjustments>,
 }
 

@@ -1,4 +1,4 @@
-//! What a session is going to run, and what is known of it already.
+//! The plan of a session: what it is going to run, and what is known of it already.
 
 use crate::{
     case::QueuedCase,
@@ -32,11 +32,11 @@ pub struct SessionPlan {
     pub started: Vec<QueuedCase>,
     /// The cases of the first round that have no result, and those that may run again.
     pub cases: Arc<[TestCase]>,
-    /// What makes cases run again.
+    /// The policy by which cases run again.
     pub policy: Policy,
     /// The cases whose outcome does not count.
     pub quarantine: List,
-    /// What the command line changes of every case.
+    /// The changes of the command line to every case.
     pub adjustments: Arc<Adjustments>,
 }
 
@@ -74,7 +74,7 @@ impl SessionPlan {
         self.adjustments.rehearsal.is_some()
     }
 
-    /// What runs: what another process has started, and the rounds of the cases.
+    /// Takes the source of the session: what another process has started, and the rounds of the cases.
     pub fn source(&mut self) -> TakenOver<Rounds> {
         let mut started = std::mem::take(&mut self.started);
         let latest = started.iter().map(|case| case.attempt).chain(self.attempts.last().map(|result| result.attempt)).max();

@@ -1,4 +1,4 @@
-//! What schedulers know of cases before any of them is launched. A case that certainly cannot run ends without a launch; the others run.
+//! Asks schedulers about cases before any is launched. A case that certainly cannot run ends without a launch; the others run.
 
 use crate::{
     case::{QueuedCase, Work},

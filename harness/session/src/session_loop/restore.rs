@@ -48,7 +48,7 @@ pub fn plain(name: &CaseName) -> CaseName {
     CaseName { hidden: String::new(), ..name.clone() }
 }
 
-/// What an earlier session has to have one of, to go on from: the cases that no other one needs. Others may share what is needed.
+/// Returns the cases that no other one needs: an earlier session has to have one of them, to be continued. Others may share needs.
 pub fn wanted(cases: &[TestCase]) -> BTreeSet<CaseName> {
     let needed: BTreeSet<&CaseName> = cases.iter().flat_map(TestCase::needs).map(|need| &*need.case).collect();
     cases.iter().filter(|case| !needed.contains(&*case.name)).map(|case| plain(&case.name)).collect()

@@ -16,10 +16,10 @@ use std::{collections::BTreeMap, sync::Arc};
 /// A round begins when the one before it is over: the rules are those of [`muster_core::decisions::rounds`].
 pub struct Rounds {
     pub cases: Arc<[TestCase]>,
-    /// What the command line changes of every case.
+    /// The changes of the command line to every case.
     pub adjustments: Arc<Adjustments>,
     pub policy: Policy,
-    /// When the session began.
+    /// The time when the session began.
     pub started: Timestamp,
     /// The round in which all cases run for the first time: 1, or the one in which another process was.
     pub first: u32,

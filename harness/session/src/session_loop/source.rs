@@ -1,4 +1,4 @@
-//! What a session runs next.
+//! Sources of a session's cases.
 
 use crate::case::QueuedCase;
 use muster_core::decisions::attempts::Attempts;
@@ -11,7 +11,7 @@ pub trait Source {
     fn next(&mut self, now: Timestamp, so_far: &SoFar<'_>) -> Next;
 }
 
-/// What is known when a source is asked.
+/// The facts that are known when a source is asked.
 pub struct SoFar<'a> {
     pub attempts: &'a Attempts,
     /// Nothing runs, waits or is torn down.

@@ -1,4 +1,4 @@
-//! What another process has started of a session: stored plans, and jobs that run already.
+//! The part of a session that another process has started: stored plans, and jobs that run already.
 
 use crate::{
     case::{QueuedCase, StoredCase, Work, render},
@@ -63,14 +63,14 @@ impl<S> TakenOver<S> {
     }
 }
 
-/// What is known of a session that this process continues.
+/// The facts about a session that this process continues.
 pub struct Continued<'a> {
     pub cases: &'a [TestCase],
     pub system: &'a System,
     pub adjustments: &'a Arc<Adjustments>,
     /// Plans were stored without the secrets of the command line.
     pub has_secret: bool,
-    /// Whether jobs of a scheduler end with the process that launched them.
+    /// The schedulers, which say whether their jobs end with the process that launched them.
     pub schedulers: &'a Schedulers,
 }
 

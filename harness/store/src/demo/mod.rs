@@ -15,7 +15,7 @@ use muster_judge::sample::year::{Happened, Year};
 use muster_text::time::Date;
 use std::fmt::Write as _;
 
-/// What was written.
+/// The numbers of rows that were written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     pub sessions: usize,
@@ -55,8 +55,8 @@ impl Store {
     }
 }
 
-/// What really happened in a year, as CSV: system, what, check by its first name, variable (none: all), the first night, the first one
-/// after it, the change of the values in percent, and the node or the new name.
+/// Returns the true events of a year, as CSV: system, event, check by its first name, variable (none: all), the first night,
+/// the first one after it, the change of the values in percent, and the node or the new name.
 pub fn truth(year: &Year) -> String {
     let mut text = String::from("system,happened,check,variable,from,until,percent,name\n");
     for (system, truth) in year.truth() {

@@ -1,4 +1,4 @@
-//! Until which night a system was judged, and the changes that were found: with them the next night goes on.
+//! Reads up to which night a system was judged, and the changes that were found: the next night continues with them.
 
 use crate::{
     Reader, StoreError,
@@ -19,12 +19,12 @@ use muster_judge::{
 };
 use std::{collections::HashMap, fmt::Write};
 
-/// How far a system has been judged.
+/// The nights of a system that have been judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Judged {
     /// The last night whose changes are stored.
     pub until: Option<Night>,
-    /// How often history was changed since the first.
+    /// The number of changes of history since the first.
     pub revision: i64,
 }
 

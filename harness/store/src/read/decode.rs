@@ -1,4 +1,4 @@
-//! From rows to the types of core: the inverse of `write::message` and `write::statements`.
+//! Decodes rows to the types of core: the inverse of `write::message` and `write::statements`.
 
 use crate::{Held, JobRow, Owner, sql::Row};
 use muster_core::{

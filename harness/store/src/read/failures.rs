@@ -1,4 +1,4 @@
-//! What failed in selected sessions, what became of these cases before, and what was known of their runs.
+//! Reads the failures of selected sessions, the earlier results of these cases, and the facts of their runs.
 
 use super::selected::{IN_LIST, Selected, list};
 use crate::{
@@ -25,12 +25,12 @@ use std::{
     sync::Arc,
 };
 
-/// What failed.
+/// The failures of sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Failures {
     /// One for each case that failed in one of the sessions: the last.
     pub failures: Vec<Failure>,
-    /// How many cases have a result, on which systems, and in how many sessions.
+    /// The number of cases with a result; `systems` and `sessions` are those that have them.
     pub cases: usize,
     pub systems: BTreeSet<String>,
     pub sessions: usize,
@@ -82,8 +82,8 @@ impl Reader {
         self.all("earlier nights", statement, occurrence).await
     }
 
-    /// What is known of the newest runs of a night: where they differ, all of it. Facts of nodes are those of `nodes_of`, so that two
-    /// nights are compared by the same nodes.
+    /// Returns the facts of the newest runs of a night: where they differ, all of them. Facts of nodes are those of `nodes_of`, so
+    /// that two nights are compared by the same nodes.
     pub async fn facts(&self, runs: &[&Occurrence], nodes_of: &[&Occurrence]) -> Result<BTreeMap<String, String>, StoreError> {
         let text: Arc<str> = node_facts_text(newest(nodes_of).iter().map(|run| run.attempt)).into();
         let mut facts = Vec::new();

@@ -22,12 +22,12 @@ use std::{
     sync::Arc,
 };
 
-/// Which figures of the sessions count.
+/// The figures of the sessions that count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// What was measured, whatever its verdict.
+    /// The figures that were measured, whatever their verdict.
     Measured,
-    /// Only of cases that passed at once.
+    /// The figures of cases that passed at once.
     Passed,
 }
 

@@ -39,21 +39,21 @@ use tokio::sync::MappedMutexGuard;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub owner: Owner,
-    /// How often the owner has reported that it lives.
+    /// The number of times that the owner has reported that it lives.
     pub heartbeat: i64,
 }
 
 /// A session as it is now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
-    /// What was written when it began and ended.
+    /// The values that were written when it began and ended.
     pub session: Session,
     pub held: Held,
     pub state: SessionState,
 }
 
 words! {
-    /// How far a job has come.
+    /// The progress of a job.
     pub enum JobState {
         /// It was to be launched: it may or may not exist.
         Intent = "intent",
@@ -69,20 +69,20 @@ words! {
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobRow {
     pub name: CaseName,
-    /// What its check says of itself.
+    /// The check's description of itself.
     pub about: About,
     /// 1, 2, ... within the session.
     pub attempt: u32,
     /// The job, as launched if that is known, else as planned.
     pub job: Job,
     pub state: JobState,
-    /// How it would be judged, or the name of a secret in that which the reader does not know, or knows with another value.
+    /// The rules by which it would be judged, or the name of a secret in them that the reader does not know with this value.
     pub rules: Result<Rules, String>,
-    /// How long it may wait, run and be judged; `None`: an older muster did not write that down.
+    /// The limits of its times; `None`: an older muster did not write that down.
     pub limits: Option<Limits>,
-    /// When the attempt began; `None`: an older muster did not write that down.
+    /// The time when the attempt began; `None`: an older muster did not write that down.
     pub begun: Option<Timestamp>,
-    /// When it was launched, if that is known.
+    /// The time of its launch, if that is known.
     pub launched_at: Option<Timestamp>,
     /// `muster sweep` has removed it, or was about to.
     pub swept: bool,
@@ -99,19 +99,19 @@ pub struct Reader {
     unread: StdMutex<BTreeMap<SessionId, String>>,
 }
 
-/// What has changed in a session.
+/// The changes in a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Changes {
     /// The cases that have another state than before, in the order of their last change.
     pub cases: Vec<LiveCase>,
-    /// What to ask for next: changes since this one.
+    /// The number for the next question: changes since this one.
     pub last: i64,
 }
 
 /// How often a query is repeated because a writer came in between.
 const TRIES: u32 = 5;
 
-/// Whether the process that holds a session still lives; `None`: that is not known at once.
+/// Says whether the process that holds a session still lives; `None`: that is not known at once.
 pub type Alive<'a> = &'a (dyn Fn(&Owner) -> Option<bool> + Sync);
 
 impl Reader {
@@ -132,7 +132,7 @@ impl Reader {
         Ok(Self { database, connections, secrets: Secrets::default(), unread: StdMutex::default() })
     }
 
-    /// The same, which reads what was stored with these secrets as it was before.
+    /// A reader that reads what was stored with these secrets as it was before.
     #[must_use]
     pub fn knowing(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
@@ -202,14 +202,14 @@ impl Reader {
         Ok(self.session_rows(statement, alive).await?.pop())
     }
 
-    /// Who holds a session, as it is now; `None`: it has ended.
+    /// Returns the holder of a session, as it is now; `None`: the session has ended.
     pub async fn held(&self, session: &SessionId) -> Result<Option<Held>, StoreError> {
         let statement = || query("SELECT * FROM session WHERE id = $1 AND ended IS NULL").bind(session.0.clone());
         let rows = self.all("the owner of a session", statement, decode::session).await?;
         Ok(rows.into_iter().next().map(|(_, held)| held))
     }
 
-    /// How long the owner of a session has shown no sign of life, by the clock of the server; `None`: a file has none.
+    /// Returns how long the owner of a session has shown no sign of life, by the clock of the server; `None`: a file has none.
     pub async fn silence(&self, session: &SessionId) -> Result<Option<Duration>, StoreError> {
         let Some(text) = self.connection().await?.connection().dialect().silence() else { return Ok(None) };
         let statement = || query(text).bind(session.0.clone());
@@ -223,7 +223,7 @@ impl Reader {
         Ok(self.attempts(session, "", "ORDER BY a.id").await?.0)
     }
 
-    /// So many finished attempts of a session after the one of this number, and the number of the last; 0 is before the first.
+    /// Returns the next finished attempts of a session after that of this number, and the number of the last; 0: before the first.
     pub async fn results_after(&self, session: &SessionId, after: i64, limit: u32) -> Result<(Vec<CaseResult>, i64), StoreError> {
         let (results, last) =
             self.attempts(session, &format!("AND a.id > {after}"), &format!("ORDER BY a.id LIMIT {limit}")).await?;

@@ -1,4 +1,4 @@
-//! What the verdict of a night is made of: metrics with their figures by night, the plan of the night, annotations.
+//! Reads the input of a night's verdict: metrics with their figures by night, the plan of the night, annotations.
 
 use crate::{
     Reader, StoreError,
@@ -31,7 +31,7 @@ pub struct StoredNights {
 /// Clocks of machines differ by so much, in microseconds.
 pub(super) const CLOCKS_DIFFER: i64 = 5 * 60 * 1_000_000;
 
-/// How far a night has come.
+/// The progress of a night.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NightProgress {
     pub is_running: bool,
@@ -53,7 +53,7 @@ impl Reader {
         self.all("nights", || query(NIGHTS).bind(now.0.saturating_add(CLOCKS_DIFFER)), decode).await
     }
 
-    /// How far a night of a system has come.
+    /// Returns the progress of a night of a system.
     pub async fn night_progress(&self, system: &str, at: Night) -> Result<NightProgress, StoreError> {
         const STATE: &str = "SELECT state FROM night WHERE system = $1 AND night = $2";
         const CASES: &str = r#"SELECT count(*) AS cases, count(a."case") AS ended FROM session s JOIN "case" c ON c.session = s.number
@@ -70,7 +70,7 @@ impl Reader {
         Ok(NightProgress { is_running: true, ended, cases })
     }
 
-    /// What is recorded of the sessions of the last night up to one in which there were some: versions, hashes. Where they differ, all.
+    /// Returns the facts of the sessions of the last night with some, up to this one: versions, hashes. Where they differ, all.
     pub async fn night_facts(&self, system: &str, at: Night) -> Result<BTreeMap<String, String>, StoreError> {
         const SESSIONS: &str = "SELECT version, facts FROM session WHERE system = $1 AND night =
             (SELECT max(night) FROM session WHERE system = $1 AND night <= $2)";
@@ -87,8 +87,8 @@ impl Reader {
         Ok(causes::together(all))
     }
 
-    /// What the nights of a system from `first` to `last`, both included, are judged by, with the plan of the last: `changes` are
-    /// those that were found before, and each metric has the values that these nights look at.
+    /// Returns the input of the verdicts on a system's nights from `first` to `last`, both included, with the plan of the last:
+    /// `changes` are those that were found before, and each metric has the values that these nights look at.
     pub async fn judged_system(
         &self,
         system: &str,

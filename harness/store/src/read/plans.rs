@@ -1,4 +1,4 @@
-//! How SQLite finds the rows of questions: with an index, never by looking at every row of a table that grows.
+//! Tests that SQLite finds the rows of questions with an index, never by looking at every row of a table that grows.
 
 use super::{changes, failures, figures, history, selected};
 use crate::{Location, migrate};

@@ -1,4 +1,4 @@
-//! What was said of nights.
+//! Reads the annotations of nights.
 
 use crate::{
     Reader, StoreError,

@@ -101,7 +101,7 @@ impl Reader {
         Ok(self.all("the last night", statement, |row| row.try_get(0)).await?.pop())
     }
 
-    /// When the first and the last session started; `None`: there is none.
+    /// Returns the times when the first and the last session started; `None`: there is none.
     pub async fn extent(&self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
         let end = |order: &str| format!("SELECT started FROM session ORDER BY started {order} LIMIT 1");
         let mut ends = Vec::new();

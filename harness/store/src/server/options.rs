@@ -1,4 +1,4 @@
-//! What the URL of a server says. libpq's parameters, and two of our own.
+//! The options in the URL of a server: libpq's parameters, and two of our own.
 
 use crate::{location, server::password};
 use sqlx::{

@@ -1,4 +1,4 @@
-//! What the user of a server may do to the tables of results, asked without doing it.
+//! The rights of a server's user on the tables of results, asked without using them.
 
 use crate::{
     Location, Server, StoreError,
@@ -6,7 +6,7 @@ use crate::{
     sql::{Row, query},
 };
 
-/// What a session needs there.
+/// The rights that a session needs there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
     /// The schema in which tables are made and looked for. `None`: there is none that the user may use.

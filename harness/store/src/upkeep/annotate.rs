@@ -1,4 +1,4 @@
-//! What people say of nights, and how they take it back.
+//! Writes annotations of nights, and takes them back.
 
 use super::{Upkeep, ended};
 use crate::{
@@ -11,7 +11,7 @@ use muster_core::{case::check_of, query::remarks::RemarkKind};
 use muster_text::time::{Date, Timestamp};
 use sqlx::Error;
 
-/// What people say of some nights. A scope that is `None` is all of them.
+/// An annotation of some nights. A scope that is `None` is all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
     pub kind: RemarkKind,
@@ -39,7 +39,7 @@ const VARIABLES: &str = "SELECT variable FROM metric UNION SELECT variable || '[
 const ANNOTATIONS: &str = "SELECT * FROM annotation ORDER BY from_night, id";
 
 impl Reader {
-    /// What people have said, each with its number, the oldest nights first.
+    /// Returns the annotations, each with its number, the oldest nights first.
     pub async fn annotations(&self) -> Result<Vec<(i64, Annotation)>, StoreError> {
         self.all("annotations", || query(ANNOTATIONS), annotation).await
     }

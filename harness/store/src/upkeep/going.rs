@@ -1,4 +1,4 @@
-//! What is to be removed: chosen and counted. Nothing is changed here, so that who only asks is told what a removal then does.
+//! Chooses and counts what is to be removed. Nothing is changed here: a preview reports what a removal then does.
 
 use super::Keep;
 use crate::{
@@ -22,13 +22,13 @@ const SURELY_OVER: Duration = Duration::from_hours(30 * 24);
 /// Whether an owner lives; `None`: that is not known.
 type Alive<'a> = &'a dyn Fn(&Owner) -> Option<bool>;
 
-/// What is to be removed.
+/// The sessions that are to be removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Going {
     pub(super) numbers: Vec<i64>,
     /// Logs of attempts that finished before go, too.
     pub(super) logs_before: Option<Timestamp>,
-    /// When the first and the last of the sessions started.
+    /// The times when the first and the last of the sessions started.
     pub started: Option<(Timestamp, Timestamp)>,
     pub cases: i64,
     /// Logs of sessions that stay.
@@ -60,7 +60,7 @@ impl Going {
 }
 
 impl Reader {
-    /// What [`Upkeep::prune`](crate::Upkeep::prune) would remove.
+    /// Returns what [`Upkeep::prune`](crate::Upkeep::prune) would remove.
     pub async fn would_prune(&self, keep: &Keep, alive: impl Fn(&Owner) -> Option<bool>) -> Result<Going, StoreError> {
         let (mut opened, mut tries) = (self.connection().await?, 0);
         loop {
@@ -71,7 +71,7 @@ impl Reader {
         }
     }
 
-    /// What [`Upkeep::delete`](crate::Upkeep::delete) would remove.
+    /// Returns what [`Upkeep::delete`](crate::Upkeep::delete) would remove.
     ///
     /// # Errors
     /// Those of the deletion.

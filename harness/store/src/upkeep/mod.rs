@@ -62,7 +62,7 @@ impl Upkeep {
         connection.close().await.map_err(|cause| StoreError::Write { database, cause: cause.into() })
     }
 
-    /// How many sessions are in no night, because an earlier version has stored them.
+    /// Returns the number of sessions in no night, because an earlier version has stored them.
     pub async fn num_unplaced(&mut self) -> Result<i64, StoreError> {
         let count = query("SELECT count(*) FROM session WHERE night IS NULL").fetch_scalar(&mut self.connection).await;
         count.map_err(|cause| self.unread("sessions", cause))

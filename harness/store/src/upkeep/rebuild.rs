@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 /// How many attempts are in memory at once.
 const AT_ONCE: i64 = 2_000;
 
-/// What a rebuild has done.
+/// The result of a rebuild.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     /// Sessions of earlier versions that are in a night now.

@@ -23,7 +23,7 @@ use std::{collections::BTreeSet, time::Duration};
 /// How many sessions are removed in one transaction: those that write meanwhile wait for one at most.
 const AT_ONCE: usize = 50;
 
-/// What stays.
+/// The limits of what stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
     pub now: Timestamp,
@@ -49,10 +49,10 @@ const TOO_LARGE: i64 = 1 << 30;
 /// A server is made to write its tables again for a tenth of its size: what is less is soon used by other rows.
 const WORTH: u64 = 10;
 
-/// What became of the space of what was removed. What a server keeps is used by the next rows.
+/// The space of what was removed. Space that a server keeps is used by the next rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Space {
-    /// To the file system.
+    /// The file system has it again.
     GivenBack,
     /// A server keeps it, because it is little.
     KeptAsLittle,
@@ -60,7 +60,7 @@ pub enum Space {
     Kept(Vec<(&'static str, WhyKept)>),
 }
 
-/// Why a server does not write a table again.
+/// The reason why a server does not write a table again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WhyKept {
     /// Others used it, or it took too long while others waited.
@@ -119,7 +119,7 @@ impl Upkeep {
         done.await.map_err(|cause| self.unwritten(cause))
     }
 
-    /// How many bytes the database takes, with its journal.
+    /// Returns the size of the database in bytes, with its journal.
     pub async fn size(&mut self) -> Result<u64, StoreError> {
         going::size(&mut self.connection, &self.database).await
     }

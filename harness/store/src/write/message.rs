@@ -113,12 +113,12 @@ impl Message {
     }
 }
 
-/// What a scheduler knows of a session's surroundings.
+/// A scheduler's knowledge of a session's surroundings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     pub at: Timestamp,
     pub nodes: Vec<NodeSeen>,
-    /// Of the whole session, by name: `cluster.PARTITION`.
+    /// The facts of the whole session, by name: `cluster.PARTITION`.
     pub facts: BTreeMap<String, String>,
 }
 

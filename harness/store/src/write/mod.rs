@@ -49,21 +49,21 @@ const UNAWAITED: Duration = Duration::from_millis(200);
 /// How long states of cases may wait for another message, with which they are written: a reader looks once a second.
 const STATES_ALONE: Duration = Duration::from_secs(1);
 
-/// What is written down before a launch.
+/// The record that is written before a launch.
 #[derive(Debug, Clone, Copy)]
 pub struct Intent<'a> {
     pub session: &'a SessionId,
     pub name: &'a CaseName,
-    /// What its check says of itself.
+    /// The check's description of itself.
     pub about: &'a About,
     /// 1, 2, ... within the session.
     pub attempt: u32,
     pub job: &'a Job,
-    /// How it will be judged: the files may have changed when a session is resumed.
+    /// The rules by which it will be judged: the files may have changed when a session is resumed.
     pub rules: &'a Rules,
-    /// How long it may wait, run and be judged.
+    /// The limits of its times.
     pub limits: &'a Limits,
-    /// When its attempt began.
+    /// The time when its attempt began.
     pub begun: Timestamp,
     /// The identifier of an earlier plan of this attempt, of which nothing is left: this one takes its place.
     pub replaces: Option<&'a Identifier>,
@@ -112,7 +112,7 @@ impl Store {
         Self { inner: Arc::new(inner), hidden: Arc::default() }
     }
 
-    /// The same, which stores nothing with these secrets in it: neither of jobs of these schedulers, nor of how they are judged. In
+    /// A store that writes nothing with these secrets in it: neither of jobs of these schedulers, nor of how they are judged. Of
     /// results only outputs are sealed: their sentences have none.
     #[must_use]
     pub fn hiding(self, secrets: Secrets, schedulers: Schedulers) -> Self {
@@ -123,12 +123,12 @@ impl Store {
         &self.inner.database
     }
 
-    /// What the user should know of this database, one sentence each; usually nothing.
+    /// Returns the notes on this database for the user, one sentence each; usually none.
     pub fn notes(&self) -> &[String] {
         &self.inner.notes
     }
 
-    /// Who tells the user of an outage. Until there is one, and for all but the first, the log has it.
+    /// Sets who reports an outage to the user. Until there is one, and for all but the first, the log has it.
     pub fn tell(&self, listener: impl Fn(String) + Send + Sync + 'static) {
         self.inner.line.listen(Box::new(listener));
     }
@@ -233,7 +233,7 @@ impl Store {
         self.finished_with(session, result, None).await
     }
 
-    /// The same, with the end of its log.
+    /// Stores a finished attempt with the end of its log.
     pub async fn finished_with(
         &self,
         session: &SessionId,

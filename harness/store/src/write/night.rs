@@ -1,4 +1,4 @@
-//! What a transaction writes beside its own rows: nights, nodes, planned cases, and what finished attempts leave in history.
+//! Writes the other rows of a transaction: nights, nodes, planned cases, and the part of finished attempts in history.
 
 use crate::{
     sql::{Connection, Dialect, query},

@@ -1,4 +1,4 @@
-//! Where an attempt ran and what it said last: rows of `section`, `member` and `attempt_log`.
+//! Writes where an attempt ran and what it said last: rows of `section`, `member` and `attempt_log`.
 
 use crate::{
     sql::{Connection, Dialect, Statement},

@@ -51,11 +51,11 @@ impl fmt::Display for ChangeId {
 }
 
 words! {
-    /// Where a change leads.
+    /// The direction of a change.
     pub enum Turn {
         Worse = "worse",
         Better = "better",
-        /// Of a metric without a direction.
+        /// The values of a metric without a direction are lower.
         Lower = "lower",
         Higher = "higher",
     }
@@ -96,7 +96,7 @@ pub struct Change {
     pub state: ChangeState,
 }
 
-/// What became of a change.
+/// The state of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeState {
     Open,
@@ -177,7 +177,7 @@ impl Change {
         self.turn == Turn::Worse
     }
 
-    /// Whether nights from this one on are compared with those before the change, as it is open or only lately over.
+    /// Returns whether nights from this one on are compared with those before the change, as it is open or only lately over.
     pub fn holds_back(&self, from: Night) -> bool {
         match self.state {
             ChangeState::Open => true,
@@ -187,7 +187,7 @@ impl Change {
         }
     }
 
-    /// What a change that is open is called.
+    /// Returns the word for a change that is open.
     pub fn word(&self) -> Word {
         match (self.shape, self.turn) {
             (Some(Shape::Drift), _) => Word::Drifting,

@@ -1,4 +1,4 @@
-//! Whether a metric is at its old level again, or was never away from it. No I/O, and no memory: each night looks at all values anew.
+//! Decides whether a metric is at its old level again, or never left it. No I/O, and no memory: each night looks at all values.
 
 use crate::{night::evidence::LONGEST_BASELINE, stats::shift::relative_change};
 use muster_core::stats::{as_float, median};

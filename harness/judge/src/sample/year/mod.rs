@@ -11,7 +11,7 @@ pub use system::{ExampleSystem, Happened, Truth};
 
 use crate::sample::random::Random;
 
-/// What a year is made of.
+/// The properties of a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YearSpec {
     pub seed: u64,
@@ -56,7 +56,7 @@ impl Year {
         self.spec.first.saturating_add(i32::try_from(night).unwrap_or(i32::MAX))
     }
 
-    /// What ran on a system in a night: none in an outage, two sessions now and then.
+    /// Returns the sessions on a system in a night: none in an outage, two now and then.
     pub fn sessions(&self, system: usize, night: usize) -> Vec<ExampleSession> {
         let Some(of) = self.systems.get(system) else { return Vec::new() };
         let number = (system * self.spec.nights + night) as u64;

@@ -1,4 +1,4 @@
-//! What one session of the example measured.
+//! The measurements of one session of the example.
 
 use crate::sample::{
     random::Random,
@@ -39,13 +39,13 @@ pub struct ExampleCase {
 pub struct ExampleAttempt {
     pub ended: Ended,
     pub nodes: Vec<String>,
-    /// When it began, as seconds since the session did, and how long it took.
+    /// The time of the start, in seconds since that of the session; `seconds` is the length.
     pub begun: f64,
     pub seconds: f64,
     pub figures: Vec<ExampleFigure>,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ended {
     Pass,
@@ -264,7 +264,7 @@ impl Context<'_> {
 }
 
 impl ExampleFigure {
-    /// What is still good: at least this much, or at most.
+    /// Returns the bound of good values: they are at least this much, or at most.
     pub fn bound(&self) -> f64 {
         match self.direction {
             Some(Direction::Lower) => round(self.reference * (1.0 + TOLERANCE)),

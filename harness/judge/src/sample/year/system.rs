@@ -31,7 +31,7 @@ pub struct Truth {
     pub happened: Happened,
 }
 
-/// What happened.
+/// An event on a system.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Happened {
     /// The values are another by this share of them, as in all of these.
@@ -46,7 +46,7 @@ pub enum Happened {
     Outage,
     /// The check did not exist before.
     NewCheck,
-    /// From then on it has another name.
+    /// It has another name from then on.
     Renamed { to: String },
     /// The check measures in another way, and finds more.
     Rewritten { by: f64 },

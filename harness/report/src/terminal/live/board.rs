@@ -1,5 +1,5 @@
-//! What runs in this session, from its events. Every event costs the same whether ten cases were selected or ten thousand: counts are
-//! kept, never taken.
+//! The running cases of this session, from its events. Every event costs the same whether ten cases were selected or ten thousand:
+//! counts are kept, never taken.
 
 use super::{
     BARS, LEAST_COLUMNS, Limit, RUNNING, Size,

@@ -30,7 +30,7 @@ const BARS: usize = 6;
 /// Below this there is no room for a view.
 const LEAST_COLUMNS: usize = 30;
 
-/// How large the terminal is, and what it can show.
+/// The size of the terminal, and what it can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub columns: usize,
@@ -39,5 +39,5 @@ pub struct Size {
     pub unicode: bool,
 }
 
-/// How long a state may last: which clock runs, and its limit.
+/// The clock of a state and its limit.
 pub type Limit = (Clock, Option<Duration>);

@@ -1,4 +1,4 @@
-//! What runs in another session, from the states that its database has: `muster top`.
+//! The running cases of another session, from the states that its database has: `muster top`.
 
 use super::{
     BARS, LEAST_COLUMNS, Size,
@@ -136,8 +136,8 @@ impl Top {
         lines
     }
 
-    /// What is new for a reader that is no terminal: a line for each case that has failed since the last time, and one of all that is
-    /// counted.
+    /// Returns the news for a reader that is no terminal: a line for each case that has failed since the last time, and one with
+    /// the counts.
     pub fn lines(&mut self, now: Timestamp) -> String {
         self.new_failures(usize::MAX) + &self.line(now)
     }
@@ -177,7 +177,7 @@ impl Top {
         line + "\n"
     }
 
-    /// What is left to say when there is nothing more to see. `attach` is the command that goes on with the session.
+    /// Returns the last text when there is nothing more to see. `attach` is the command that continues the session.
     pub fn end(&mut self, now: Timestamp, state: SessionState, attach: &str) -> String {
         let failures = self.new_failures(LAST_FAILURES);
         failures + &self.last_words(now, state, attach)

@@ -1,4 +1,4 @@
-//! How long an attempt has waited and run. Tokio's clock, so that tests may pause it.
+//! Measures how long an attempt has waited and run. Tokio's clock, so that tests may pause it.
 
 use muster_core::{decisions::pipeline::Elapsed, job::scheduler::JobStatus};
 use muster_host::clock;

@@ -33,20 +33,20 @@ use tokio::{
 /// How long a judge may take to report what it is doing.
 const FINAL_MESSAGE_LIMIT: Duration = Duration::from_millis(500);
 
-/// How a judge is started.
+/// The command that starts a judge.
 #[derive(Debug, Clone)]
 pub struct JudgeProgram {
     pub path: PathBuf,
-    /// What makes it a judge: it then calls [`crate::case::judging::serve()`].
+    /// The arguments that make it a judge: it then calls [`crate::case::judging::serve()`].
     pub arguments: Vec<OsString>,
 }
 
-/// Where a session judges.
+/// The place where a session judges.
 #[derive(Debug, Clone)]
 pub enum JudgeIn {
-    /// In processes that run this program: each is stopped at `judge_limit`.
+    /// The judges are processes that run this program: each is stopped at `judge_limit`.
     Processes(JudgeProgram),
-    /// On a thread of this process, which nothing stops: for tests and measurements whose patterns are known.
+    /// The judge is a thread of this process, which nothing stops: for tests and measurements whose patterns are known.
     ThisProcess,
 }
 

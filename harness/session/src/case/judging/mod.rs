@@ -1,4 +1,4 @@
-//! What a log becomes: a stdout, a judgement within its limit, and what is kept of it.
+//! Turns a log into a stdout, a judgement within its limit, and the files that are kept.
 //!
 //! ```text
 //! spool -assemble, kept files-> Stdout -Task-> a judge (another process) -Judged-> result, files kept     pattern or expression

@@ -1,4 +1,4 @@
-//! What is judged and what comes of it, as two processes tell each other: frames of `MessagePack`, each after its length. JSON
+//! The messages between a session and its judge: frames of `MessagePack`, each after its length. JSON
 //! would lose NaN, infinities and the last digit of some figures.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! What is kept of a log that is longer than its limit: whole lines, for a part of a number is another number.
+//! Keeps the beginning of a log that is longer than its limit: whole lines, for a part of a number is another number.
 
 use super::{Extent, Source, Spool, Spooled};
 use crate::log::text::end_of_last_line;

@@ -1,4 +1,4 @@
-//! What the measurements of one run say of each metric. Pure.
+//! Turns the measurements of one run into a figure for each metric. Pure.
 
 use muster_core::{
     rules::perf::{Bounds, Direction, Measurement},

@@ -1,4 +1,4 @@
-//! What an attempt leaves in history: the figure of its run for each metric, and the figure of the night.
+//! Writes an attempt to history: the figure of its run for each metric, and the figure of the night.
 //!
 //! ```text
 //! CaseResult, measured -of_run-> Figure -Known: ids-> run_figure -of_runs-> night_figure      the first run_figure stays

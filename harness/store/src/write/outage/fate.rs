@@ -1,4 +1,4 @@
-//! What becomes of a message while the server is away.
+//! Decides on a message while the server is away.
 
 use crate::write::message::Message;
 

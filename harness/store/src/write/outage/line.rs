@@ -1,4 +1,4 @@
-//! What a session and its writer tell each other besides messages.
+//! The signals between a session and its writer besides messages.
 
 use std::{fmt, sync::OnceLock};
 use tokio::sync::watch;

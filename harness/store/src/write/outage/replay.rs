@@ -1,4 +1,4 @@
-//! What is in a spool is written: this writer's own when its database is there again, and those of processes that are gone.
+//! Writes the messages of a spool: this writer's own when its database is there again, and those of processes that are gone.
 
 use super::{
     PAUSE, away,

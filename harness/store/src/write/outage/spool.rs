@@ -1,5 +1,5 @@
-//! What is written while the server is away: a file on the disk of the harness, in which a message is as safe as in a database. When
-//! the server is there again, it is written there in the same order, and the file is removed.
+//! The spool of messages while the server is away: a file on the disk of the harness, in which a message is as safe as in a
+//! database. When the server is there again, it is written there in the same order, and the file is removed.
 //!
 //! ```text
 //! file     record ...                           a process that is killed leaves its file; the next that opens the database writes it

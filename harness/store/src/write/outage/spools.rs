@@ -55,7 +55,7 @@ impl Spools {
     }
 }
 
-/// What processes of this machine that are gone have left for a database: how many messages, and in which files.
+/// Returns what processes of this machine that are gone have left for a database: the files, each with its number of messages.
 pub fn left_behind(database: &Location) -> Vec<(PathBuf, usize)> {
     let spools = Spools::of(database).map(|spools| spools.abandoned()).unwrap_or_default();
     let count = |spool: &Spool| spool.read().map_or(0, |contents| contents.messages.len());
