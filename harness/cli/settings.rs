@@ -50,7 +50,7 @@ pub fn use_file_mode(cli: &Cli, system: Option<&System>) {
     files::set_mode(mode.bits());
 }
 
-/// Returns a command of Muster that reads the database of this invocation, to be pasted in whatever folder.
+/// Returns a command of Muster on the database of this invocation, to be pasted in whatever folder.
 pub fn on_this_database(cli: &Cli, command: &str) -> String {
     Places::of(cli).database.command(command)
 }

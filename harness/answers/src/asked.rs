@@ -4,21 +4,26 @@ use crate::{Unanswered, nothing_stored};
 use jiff::tz::TimeZone;
 use muster_core::{
     query::spec::{CaseCounts, Filters, Selection},
-    result::Outcome,
+    result::{Outcome, Session},
 };
-use muster_store::{Reader, Selected};
+use muster_store::{Found, Reader, Selected};
 use muster_text::time::Timestamp;
 
 /// A results database, and the moment and the time zone in which the periods of a question are read.
-#[derive(Debug)]
+#[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub reader: &'a Reader,
     pub now: Timestamp,
-    pub zone: TimeZone,
+    pub zone: &'a TimeZone,
+    /// Hears which session `latest` is, where a selection names nothing else.
+    pub latest: &'a (dyn Fn(&Session) + Sync),
 }
 
-/// A question about more sessions is none.
+/// The most sessions that a question is about: the newest.
 const MOST_SESSIONS: u32 = 1_000_000;
+
+/// The name of the newest session.
+pub const LATEST: &str = "latest";
 
 impl Asked<'_> {
     /// Returns the sessions of a selection, the newest first.
@@ -26,13 +31,13 @@ impl Asked<'_> {
     /// # Errors
     /// [`Unanswered::Unknown`] if there is none, with what is stored.
     pub async fn sessions(&self, selection: &Selection) -> Result<Vec<Selected>, Unanswered> {
-        let found = self.sessions_or_none(selection, MOST_SESSIONS).await?;
+        let Found { sessions, unread } = self.select(selection, MOST_SESSIONS).await?;
         // An answer without it would look whole.
-        if let Some((session, why)) = self.reader.unread().first() {
+        if let Some((session, why)) = unread.first() {
             return Unanswered::unknown(format!("session {session} cannot be read: {why}"));
         }
-        if !found.is_empty() {
-            return Ok(found);
+        if !sessions.is_empty() {
+            return Ok(sessions);
         }
         let Some((first, last)) = self.reader.extent().await? else {
             return Err(nothing_stored(self.reader));
@@ -49,11 +54,16 @@ impl Asked<'_> {
     }
 
     /// Returns at most `limit` sessions of a selection, the newest first.
-    pub async fn sessions_or_none(&self, selection: &Selection, limit: u32) -> Result<Vec<Selected>, Unanswered> {
-        let range = selection.range(|period| period.at(self.now, &self.zone))?;
-        let found = self.reader.select(&range, self.now, limit).await?;
+    pub async fn select(&self, selection: &Selection, limit: u32) -> Result<Found, Unanswered> {
+        let range = selection.range(|period| period.at(self.now, self.zone))?;
+        let Found { sessions: found, unread } = self.reader.select(&range, self.now, limit).await?;
+        if let ([id], [one]) = (&range.ids[..], &found[..])
+            && id == LATEST
+        {
+            (self.latest)(&one.session);
+        }
         if selection.condition.is_none() {
-            return Ok(found);
+            return Ok(Found { sessions: found, unread });
         }
         let mut counts = vec![CaseCounts::default(); found.len()];
         if selection.needs_cases() {
@@ -67,7 +77,8 @@ impl Asked<'_> {
         let night = |one: &Selected| one.night.map(|night| night.to_string());
         let asked = found.iter().zip(counts).map(|(one, counts)| (&one.session, night(one), counts));
         let admitted = selection.admitted(asked)?;
-        Ok(found.into_iter().zip(admitted).filter(|(_, is_admitted)| *is_admitted).map(|(one, _)| one).collect())
+        let sessions = found.into_iter().zip(admitted).filter(|(_, is_admitted)| *is_admitted).map(|(one, _)| one).collect();
+        Ok(Found { sessions, unread })
     }
 
     /// Checks that no filter is a name that nothing stored has, after filters have left nothing.

@@ -5,7 +5,6 @@ use crate::{
     variables::{are_variables, is_variable},
 };
 use muster_core::{
-    case::matcher::Matcher,
     night::Night,
     query::{
         answers::{History, Mark, MarkKind},
@@ -25,7 +24,7 @@ pub const MOST: usize = 200;
 /// A choice of metrics for a history.
 #[derive(Debug, Clone)]
 pub struct Shown<'a> {
-    /// The case, as it is typed.
+    /// The case, as it is typed. `filters` has it, too.
     pub case: &'a str,
     pub filters: Filters,
     /// The variables that are shown; none: all.
@@ -37,8 +36,7 @@ pub struct Shown<'a> {
 /// # Errors
 /// [`Unanswered::Unknown`] if no figure is selected.
 pub async fn history(asked: &Asked<'_>, shown: Shown<'_>, selection: &Selection) -> Result<Vec<History>, Unanswered> {
-    let Shown { case, mut filters, variables } = shown;
-    filters.cases.push(Matcher::parse(case, false).map_err(Unanswered::Unknown)?);
+    let Shown { case, filters, variables } = shown;
     let metrics = asked.reader.metrics(&filters).await?;
     if metrics.is_empty() {
         asked.are_known(&filters).await?;

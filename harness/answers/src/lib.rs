@@ -24,5 +24,5 @@ pub mod references;
 pub mod sessions;
 mod variables;
 
-pub use asked::Asked;
+pub use asked::{Asked, LATEST};
 pub use error::{Unanswered, nothing_stored};

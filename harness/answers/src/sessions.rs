@@ -5,7 +5,7 @@ use muster_core::{
     query::spec::{Filters, Selection},
     result::Outcome,
 };
-use muster_store::Selected;
+use muster_store::{Found, Selected};
 use std::collections::BTreeSet;
 
 /// The cases of this many sessions are looked through at once.
@@ -20,17 +20,18 @@ pub struct Listed<'a> {
 }
 
 /// Returns the sessions of a selection, the newest first.
-pub async fn list(asked: &Asked<'_>, selection: &Selection, listed: Listed<'_>) -> Result<Vec<Selected>, Unanswered> {
+pub async fn list(asked: &Asked<'_>, selection: &Selection, listed: Listed<'_>) -> Result<Found, Unanswered> {
     let Listed { limit, outcomes } = listed;
     let is_by_case = !outcomes.is_empty() || !selection.filters.is_empty();
     let most = if is_by_case || selection.condition.is_some() { u32::MAX } else { limit };
     let limit = limit as usize;
-    let all = asked.sessions_or_none(selection, most).await?;
+    let mut found = asked.select(selection, most).await?;
     if !is_by_case {
-        return Ok(all.into_iter().take(limit).collect());
+        found.sessions.truncate(limit);
+        return Ok(found);
     }
     let mut chosen = Vec::new();
-    for part in all.chunks(CHUNK) {
+    for part in found.sessions.chunks(CHUNK) {
         let cases = asked.reader.cases(part, &selection.filters).await?;
         let meant: BTreeSet<usize> =
             cases.iter().filter(|case| has_outcome(case.outcome.as_ref(), outcomes)).map(|case| case.session).collect();
@@ -40,13 +41,13 @@ pub async fn list(asked: &Asked<'_>, selection: &Selection, listed: Listed<'_>) 
         }
     }
     chosen.truncate(limit);
-    Ok(chosen)
+    Ok(Found { sessions: chosen, ..found })
 }
 
 /// Returns the newest session with a case that these filters admit.
 pub async fn newest_with(asked: &Asked<'_>, filters: &Filters) -> Result<Option<Selected>, Unanswered> {
     let selection = Selection::default().and(filters);
-    Ok(list(asked, &selection, Listed { limit: 1, outcomes: &[] }).await?.pop())
+    Ok(list(asked, &selection, Listed { limit: 1, outcomes: &[] }).await?.sessions.pop())
 }
 
 fn has_outcome(outcome: Option<&Outcome>, wanted: &[String]) -> bool {

@@ -62,17 +62,29 @@ async fn judging_a_night_writes_nothing_and_keeping_it_does() {
 }
 
 #[tokio::test]
-async fn one_reader_answers_several_questions_at_the_same_time() {
+async fn a_part_of_a_night_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let reader = Reader::open(&database(&folder).await).await.unwrap();
-    let asked = Asked { reader: &reader, now: now(), zone: TimeZone::UTC };
+    let chosen = nights::systems(&reader, now(), None, None).await.unwrap().remove(0);
+    let mut night = nights::judged(&reader, &chosen, &Settings::default()).await.unwrap();
+    let partition = night.system().metrics[0].name.partition.clone();
+    night.only(&partition).unwrap();
+    nights::keep(&reader, &night).await.unwrap();
+    assert_eq!(reader.judged(&chosen.system).await.unwrap().until, None);
+}
+
+#[tokio::test]
+async fn one_reader_serves_several_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = Reader::open(&database(&folder).await).await.unwrap();
+    let asked = Asked { reader: &reader, now: now(), zone: &TimeZone::UTC, latest: &|_| {} };
     let [all, last] = ["", "last-night"].map(|text| Selection::parse(text).unwrap());
     let listed = sessions::Listed { limit: 5, outcomes: &[] };
     let (causes, compared, listed) =
         tokio::join!(causes(&asked, &last), compare(&asked, &all, &all, None), sessions::list(&asked, &all, listed));
     assert!(causes.unwrap().cases > 0);
     assert!(!compared.unwrap().0.rows.is_empty());
-    assert_eq!(listed.unwrap().len(), 5);
+    assert_eq!(listed.unwrap().sessions.len(), 5);
 }
 
 #[tokio::test]
@@ -80,7 +92,7 @@ async fn what_is_not_stored_is_told_apart_from_a_database_that_cannot_be_read() 
     let folder = tempfile::tempdir().unwrap();
     let location = database(&folder).await;
     let reader = Reader::open(&location).await.unwrap();
-    let asked = Asked { reader: &reader, now: now(), zone: TimeZone::UTC };
+    let asked = Asked { reader: &reader, now: now(), zone: &TimeZone::UTC, latest: &|_| {} };
     let other = Filters { systems: vec![Filter::parse("other").unwrap()], ..Filters::default() };
     let selection = Selection::default().and(&other);
     assert!(matches!(causes(&asked, &selection).await, Err(Unanswered::Unknown(_))));

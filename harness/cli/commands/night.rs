@@ -7,7 +7,7 @@ use crate::{
     terminal::Terminal,
     wiring::{database, patience},
 };
-use muster_answers::nights::{self, JudgedNight};
+use muster_answers::nights::{self, Chosen, JudgedNight};
 use muster_core::night::NightRules;
 use muster_host::clock;
 use muster_judge::night::{Night, Settings, Word, explain};
@@ -29,7 +29,7 @@ pub fn night(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<
 }
 
 fn verdicts(cli: &Cli, args: &NightArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged_now(cli, args.night.as_deref(), terminal)?;
+    let judged = judged(cli, args.night.as_deref(), terminal)?;
     let nights: Vec<SystemNight<'_>> = judged.iter().map(shown).collect();
     match args.format {
         NightFormat::Table => terminal.print(&night::report(&nights, &terminal.screen())),
@@ -65,14 +65,11 @@ fn exit_code(nights: &[SystemNight<'_>], fail_on: &[FailOn]) -> u8 {
 }
 
 fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
-    let (judged, id, facts) = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for_question(cli, terminal).await?;
-        let id = nights::change(reader.database(), change)?;
-        let judged = judged(cli, &reader, None, terminal).await?;
-        let (place, change) = nights::place_of(&judged, id)?;
+    let id = nights::change(&Places::of(cli).database, change)?;
+    let (judged, facts) = judged_and(cli, None, terminal, async |reader, judged| {
+        let (place, change) = nights::place_of(judged, id)?;
         let system = judged[place.night].system();
-        let facts = nights::why(&reader, &system.name, &system.metrics[place.metric].name, change).await?;
-        anyhow::Ok((judged, id, facts))
+        Ok(nights::why(reader, &system.name, &system.metrics[place.metric].name, change).await?)
     })?;
     let (place, change) = nights::place_of(&judged, id)?;
     terminal.print(&night::why(&shown(&judged[place.night]), place.metric, change, &facts, &terminal.screen()));
@@ -80,7 +77,7 @@ fn why(cli: &Cli, change: &str, terminal: Terminal) -> anyhow::Result<u8> {
 }
 
 fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Terminal) -> anyhow::Result<u8> {
-    let judged = judged_now(cli, night, terminal)?;
+    let judged = judged(cli, night, terminal)?;
     let place = nights::metric(&Places::of(cli).database, &judged, metric)?;
     let of = &judged[place.night];
     let explanation = explain(of.system(), place.metric, &of.verdicts.family, of.verdicts.night);
@@ -88,37 +85,53 @@ fn arithmetic(cli: &Cli, metric: &[String], night: Option<&str>, terminal: Termi
     Ok(0)
 }
 
-fn judged_now(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
-    runtime::of_question()?.block_on(async {
-        let reader = database::reader_for_question(cli, terminal).await?;
-        judged(cli, &reader, night, terminal).await
-    })
+fn judged(cli: &Cli, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
+    Ok(judged_and(cli, night, terminal, async |_, _| Ok(()))?.0)
 }
 
-/// The systems that are asked for, judged, and what was found is stored.
-async fn judged(cli: &Cli, reader: &Reader, night: Option<&str>, terminal: Terminal) -> anyhow::Result<Vec<JudgedNight>> {
+/// Judges the systems that are asked for, stores what was found, and asks the same database for more.
+fn judged_and<T>(
+    cli: &Cli,
+    night: Option<&str>,
+    terminal: Terminal,
+    more: impl AsyncFnOnce(&Reader, &[JudgedNight]) -> anyhow::Result<T>,
+) -> anyhow::Result<(Vec<JudgedNight>, T)> {
     let night = night.map(Night::parse).transpose().map_err(anyhow::Error::msg)?;
     let settings = SiteSettings::read(cli, terminal)?;
     let (system, partition) = cli.files.typed_system().map_or((None, None), |typed| match typed.split_once(':') {
         Some((system, partition)) => (Some(system), Some(partition)),
         None => (Some(typed), None),
     });
-    let mut all = Vec::new();
-    for chosen in nights::systems(reader, clock::now(), system, night).await? {
-        // The first call on a long history takes a while.
-        let told = || format!("the figures of {}: the nights that nobody has judged are judged first", chosen.system);
-        let judging = async {
-            let mut judged = nights::judged(reader, &chosen, &settings.of(&chosen.system)).await?;
-            if let Err(error) = nights::keep(reader, &judged).await {
-                let error = anyhow::Error::new(error);
-                judged.notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
-            }
-            partition.map_or(Ok(()), |partition| judged.only(partition))?;
-            anyhow::Ok(judged)
-        };
-        all.push(patience::told(terminal, told, judging).await?);
+    runtime::of_question()?.block_on(async {
+        let reader = database::reader_for_question(cli, terminal).await?;
+        let mut all = Vec::new();
+        for chosen in nights::systems(&reader, clock::now(), system, night).await? {
+            // The first call on a long history takes a while.
+            let told = || format!("the figures of {}: the nights that nobody has judged are judged first", chosen.system);
+            let judging = judged_system(&reader, &chosen, settings.of(&chosen.system), partition);
+            all.push(patience::told(terminal, told, judging).await?);
+        }
+        let more = more(&reader, &all).await?;
+        Ok((all, more))
+    })
+}
+
+async fn judged_system(
+    reader: &Reader,
+    chosen: &Chosen,
+    settings: Settings,
+    partition: Option<&str>,
+) -> anyhow::Result<JudgedNight> {
+    let mut judged = nights::judged(reader, chosen, &settings).await?;
+    if let Err(error) = nights::keep(reader, &judged).await {
+        let error = anyhow::Error::new(error);
+        judged.notes.push(format!("what was found is not stored, so its nights are judged again: {error:#}"));
     }
-    Ok(all)
+    judged.notes.extend(chosen.future.map(nights::in_the_future));
+    if let Some(partition) = partition {
+        judged.only(partition)?;
+    }
+    Ok(judged)
 }
 
 fn shown(night: &JudgedNight) -> SystemNight<'_> {

@@ -4,10 +4,10 @@
 use crate::{
     args::{Cli, TableFormat},
     terminal::Terminal,
-    wiring::database::{self, LATEST},
+    wiring::database,
 };
 use anyhow::{Context, anyhow};
-use muster_answers::{Asked, Unanswered};
+use muster_answers::{Asked, LATEST, Unanswered};
 use muster_check::cases::test_case::TestCase;
 use muster_core::{
     case::{CaseName, matcher::Matcher},
@@ -27,9 +27,8 @@ pub fn compare(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> anyhow
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let (lhs, rhs) = runtime::of_question()?.block_on(async {
-        let selections: Vec<&Selection> = comparison.lhs.iter().chain([&comparison.rhs]).collect();
-        let reader = database::reader_for(cli, &selections, terminal).await?;
-        let asked = database::asked(&reader);
+        let database = database::Question::open(cli, terminal).await?;
+        let asked = database.asked();
         let lhs = match &comparison.lhs {
             Some(lhs) => stored(&asked, lhs, &filters, &question, None).await?,
             None => Groups::default(),
@@ -50,8 +49,8 @@ pub fn list_cases(cli: &Cli, comparison: &Comparison, terminal: Terminal) -> any
     let question = Question::new(&comparison.aggregation, &comparison.columns);
     let filters = filters(cli)?;
     let groups = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[&comparison.rhs], terminal).await?;
-        stored(&database::asked(&reader), &comparison.rhs, &filters, &question, None).await
+        let database = database::Question::open(cli, terminal).await?;
+        stored(&database.asked(), &comparison.rhs, &filters, &question, None).await
     })?;
     if groups.is_empty() {
         return Err(no_figure(&comparison.rhs));
@@ -132,11 +131,11 @@ async fn before(
     session: &Session,
     terminal: Terminal,
 ) -> anyhow::Result<Groups> {
-    let reader = database::reader_for_question(cli, terminal).await?;
-    let asked = database::asked(&reader);
+    let database = database::Question::open(cli, terminal).await?;
+    let asked = database.asked();
     let mut selection = comparison.rhs.clone();
     if selection.sessions.iter().any(|id| id == LATEST) {
-        let newest = asked.sessions_or_none(&Selection::default(), 2).await?;
+        let newest = asked.select(&Selection::default(), 2).await?.sessions;
         let newest = newest.into_iter().map(|one| one.session.id.0).find(|id| *id != session.id.0);
         let newest = newest.context("no session is stored before this one")?;
         selection.sessions.iter_mut().filter(|id| *id == LATEST).for_each(|id| id.clone_from(&newest));

@@ -9,8 +9,9 @@ use crate::{
 };
 use anyhow::Context;
 use jiff::tz::TimeZone;
+pub use muster_answers::LATEST;
 use muster_answers::{Asked, nothing_stored};
-use muster_core::{error::chain, query::spec::Selection, result::Session};
+use muster_core::{error::chain, result::Session};
 use muster_host::{clock, owner};
 use muster_store::{Location, Reader, SessionRow, Store, StoreError};
 use std::{
@@ -52,20 +53,23 @@ pub async fn reader_for_question(cli: &Cli, terminal: Terminal) -> Result<Reader
     Reader::open(database).await
 }
 
-/// Opens the reader for a question about selections, and tells the user which session `latest` is.
-pub async fn reader_for(cli: &Cli, selections: &[&Selection], terminal: Terminal) -> anyhow::Result<Reader> {
-    let reader = reader_for_question(cli, terminal).await?;
-    if selections.iter().any(|selection| selection.sessions == [LATEST])
-        && let Some(newest) = reader.sessions(1, &owner::is_alive).await?.pop()
-    {
-        tell_of_latest(&cli.files, &newest.session, terminal);
-    }
-    Ok(reader)
+/// A question to the results database, asked here and now.
+pub struct Question<'a> {
+    pub reader: Reader,
+    zone: TimeZone,
+    latest: Box<dyn Fn(&Session) + Sync + 'a>,
 }
 
-/// A question that is asked here and now.
-pub fn asked(reader: &Reader) -> Asked<'_> {
-    Asked { reader, now: clock::now(), zone: TimeZone::system() }
+impl<'a> Question<'a> {
+    pub async fn open(cli: &'a Cli, terminal: Terminal) -> Result<Self, StoreError> {
+        let reader = reader_for_question(cli, terminal).await?;
+        let latest = Box::new(move |session: &Session| tell_of_latest(&cli.files, session, terminal));
+        Ok(Self { reader, zone: TimeZone::system(), latest })
+    }
+
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { reader: &self.reader, now: clock::now(), zone: &self.zone, latest: &*self.latest }
+    }
 }
 
 /// Whether the user was told what answers miss.
@@ -82,9 +86,6 @@ fn missed(left: &[(PathBuf, usize)], migrate: &str, error: &StoreError) -> Strin
         chain(error)
     )
 }
-
-/// The newest session.
-pub const LATEST: &str = "latest";
 
 /// The session that a command names: `latest`, or the beginning of an id.
 pub async fn session_named(cli: &Cli, reader: &Reader, session: &str, terminal: Terminal) -> anyhow::Result<SessionRow> {

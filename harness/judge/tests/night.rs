@@ -256,7 +256,7 @@ fn a_drift_counts_when_it_leads_to_worse() {
 
 fn annotated(kind: RemarkKind, from: i32, until: i32) -> System {
     let (name, from, until) = (Some("check0".into()), Night(from), Some(Night(until)));
-    let annotation = Remark { kind, name, from, until, said: from, reason: "ticket 7".into(), ..Remark::default() };
+    let annotation = Remark { kind, name, from, until, said: Some(from), reason: "ticket 7".into(), ..Remark::default() };
     System { annotations: vec![annotation], ..moved() }
 }
 
@@ -299,7 +299,7 @@ fn a_dismissal_of_one_night_is_for_one_change() {
         kind: RemarkKind::Dismiss,
         from: Night(from),
         until: Some(Night(from)),
-        said: Night(from),
+        said: Some(Night(from)),
         reason: "noise".into(),
         ..Remark::default()
     };
@@ -334,11 +334,11 @@ fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found()
         nights.last().unwrap().verdicts[0].changes[0].id.opened
     };
     assert_eq!(found, Night(51));
-    let dismissal = |said| Remark {
+    let dismissal = |said: Night| Remark {
         kind: RemarkKind::Dismiss,
         from: Night(50),
         until: Some(Night(50)),
-        said,
+        said: Some(said),
         reason: "a test of the fans".into(),
         ..Remark::default()
     };
@@ -359,7 +359,7 @@ fn what_is_dismissed_days_later_does_not_come_back_and_a_later_change_is_found()
 /// dismissed until a night.
 fn dismissed(levels: &[(i32, f64)], until: i32) -> Vec<Verdict> {
     let (reason, from, until) = ("a test of the fans".into(), Night(50), Some(Night(until)));
-    let annotation = Remark { kind: RemarkKind::Dismiss, from, until, said: Night(79), reason, ..Remark::default() };
+    let annotation = Remark { kind: RemarkKind::Dismiss, from, until, said: Some(Night(79)), reason, ..Remark::default() };
     let mut system = System { annotations: vec![annotation], ..stairs(levels) };
     let nights = replay(&mut system, (40..80).map(Night), &Settings::default());
     nights.into_iter().map(|mut night| night.verdicts.remove(0)).collect()
@@ -395,7 +395,7 @@ fn a_dismissal_ends_with_its_last_night_and_hides_no_other_change() {
 #[test]
 fn what_is_measured_in_another_way_is_not_dismissed() {
     let (kind, until, said) = (RemarkKind::Dismiss, Some(Night(78)), Night(79));
-    let annotations = vec![Remark { kind, from: Night(50), until, said, ..Remark::default() }];
+    let annotations = vec![Remark { kind, from: Night(50), until, said: Some(said), ..Remark::default() }];
     let mut system = System { annotations, ..stairs(&[(0, 1000.0), (50, 900.0)]) };
     system.metrics[0].segments = ["a", "b"].map(|check| Basis { check_hash: check.into(), ..Basis::default() }).into();
     system.metrics[0].values.iter_mut().filter(|value| value.night >= Night(60)).for_each(|value| value.segment = 1);
@@ -550,7 +550,8 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
     let [first, second] = last.changes.as_slice() else { panic!("{:?}", last.changes) };
     assert!(matches!(first.state, ChangeState::Superseded { .. }) && second.is_open(), "{:?}", last.changes);
     // Who accepts the new level is not told of the old one.
-    let accept = Remark { kind: RemarkKind::Accept, from: second.since, until: None, said: second.since, ..Remark::default() };
+    let accept =
+        Remark { kind: RemarkKind::Accept, from: second.since, until: None, said: Some(second.since), ..Remark::default() };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 1040.0)]) };
     let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
     assert_eq!((last.word, last.is_counted), (Word::Accepted, false));
@@ -558,7 +559,7 @@ fn a_regression_is_over_when_the_metric_is_better_than_before_it() {
 
 #[test]
 fn who_accepts_a_level_accepts_what_led_to_it() {
-    let accept = Remark { kind: RemarkKind::Accept, from: Night(60), until: None, said: Night(60), ..Remark::default() };
+    let accept = Remark { kind: RemarkKind::Accept, from: Night(60), until: None, said: Some(Night(60)), ..Remark::default() };
     let mut system = System { annotations: vec![accept], ..stairs(&[(0, 1000.0), (45, 900.0), (60, 800.0)]) };
     let last = replay(&mut system, (40..80).map(Night), &Settings::default()).pop().unwrap().verdicts.remove(0);
     assert_eq!(last.changes.len(), 2, "{:?}", last.changes);

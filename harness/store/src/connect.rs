@@ -6,8 +6,11 @@ use crate::{
     server,
     sql::Connection,
 };
-use std::path::Path;
-use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+};
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 /// A database, open for reading.
 #[derive(Debug)]
@@ -90,34 +93,54 @@ impl Opened {
     }
 }
 
-/// This many questions of a reader are answered at once; others wait.
-const AT_ONCE: usize = 8;
-
-/// The connections of a reader. Each question has one of its own. They are opened when they are needed.
+/// The connections of a reader. Each question has one of its own.
 #[derive(Debug)]
-pub(crate) struct Connections([Mutex<Option<Opened>>; AT_ONCE]);
+pub(crate) struct Connections {
+    places: Vec<Mutex<Option<Opened>>>,
+    /// A permit for each place.
+    free: Semaphore,
+}
+
+/// A connection that answers no other question.
+pub(crate) struct Lent<'a> {
+    opened: MappedMutexGuard<'a, Opened>,
+    _permit: SemaphorePermit<'a>,
+}
 
 impl Connections {
     pub(crate) fn of(first: Opened) -> Self {
-        let connections = Self(std::array::from_fn(|_| Mutex::default()));
-        if let Ok(mut place) = connections.0[0].try_lock() {
-            *place = Some(first);
-        }
-        connections
+        Self { places: vec![Mutex::new(Some(first))], free: Semaphore::new(1) }
     }
 
-    /// Returns a connection that answers no other question.
-    pub(crate) async fn free(&self, database: &Location) -> Result<MappedMutexGuard<'_, Opened>, StoreError> {
-        let free = self.0.iter().find_map(|place| place.try_lock().ok());
-        let mut place = match free {
-            Some(place) => place,
-            None => self.0[0].lock().await,
-        };
+    pub(crate) fn up_to(mut self, at_once: usize) -> Self {
+        self.places.resize_with(at_once.max(1), Mutex::default);
+        Self { free: Semaphore::new(self.places.len()), ..self }
+    }
+
+    /// Waits for a connection that answers no other question. Those that wait are served in their order.
+    pub(crate) async fn free(&self, database: &Location) -> Result<Lent<'_>, StoreError> {
+        let closed = || StoreError::Closed { database: database.clone() };
+        let permit = self.free.acquire().await.map_err(|_| closed())?;
+        let mut place = self.places.iter().find_map(|place| place.try_lock().ok()).ok_or_else(closed)?;
         let opened = match place.take() {
             Some(opened) => opened,
             None => for_reading(database).await?,
         };
-        Ok(MutexGuard::map(place, |place| place.insert(opened)))
+        Ok(Lent { opened: MutexGuard::map(place, |place| place.insert(opened)), _permit: permit })
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Opened;
+
+    fn deref(&self) -> &Opened {
+        &self.opened
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    fn deref_mut(&mut self) -> &mut Opened {
+        &mut self.opened
     }
 }
 
@@ -125,18 +148,19 @@ impl Connections {
 mod tests {
     use super::*;
     use crate::{Reader, Store};
+    use std::time::Duration;
+    use tokio::time::timeout;
 
     #[tokio::test]
-    async fn a_question_does_not_wait_for_another_one() {
+    async fn a_file_has_one_connection_and_questions_wait_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let database = Location::File(folder.path().join("results.db"));
         Store::open(&database).await.unwrap().close().await.unwrap();
-        for reader in [Reader::open(&database).await.unwrap(), Reader::of_writer(&database).await.unwrap()] {
-            let first = reader.connection().await.unwrap();
-            assert_eq!(reader.sessions(1, &|_| None).await.unwrap(), []);
-            drop(first);
-            assert_eq!(reader.sessions(1, &|_| None).await.unwrap(), []);
-        }
+        let reader = Reader::open(&database).await.unwrap().answering(8);
+        let first = reader.connection().await.unwrap();
+        assert!(timeout(Duration::from_millis(50), reader.remarks()).await.is_err());
+        drop(first);
+        assert_eq!(reader.remarks().await.unwrap(), []);
     }
 
     #[test]

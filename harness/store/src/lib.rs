@@ -39,7 +39,7 @@ pub use read::{Alive, Changes, Held, JobRow, JobState, Reader, SessionRow};
 pub use read::{
     failures::{Failures, Occurrence},
     figures::{KnownMetric, Parameters, Which},
-    selected::{Selected, SelectedCase},
+    selected::{Found, Selected, SelectedCase},
 };
 pub use reframe::ReframeDatabase;
 pub use server::{Rights, rights};

@@ -40,7 +40,8 @@ impl JudgedNight {
         &self.looked.system
     }
 
-    /// Leaves the metrics of one partition: they were judged together with the others.
+    /// Leaves the metrics of one partition: they were judged together with the others. [`keep`] comes before: what is left is not the
+    /// whole night, and is not stored.
     ///
     /// # Errors
     /// [`Unanswered::Unknown`] if no figure of this partition is stored.
@@ -54,6 +55,7 @@ impl JudgedNight {
                 "no figure of the partition `{partition}` of `{system}` is stored; there are those of {known}"
             ));
         }
+        self.found = None;
         self.verdicts.only(system, |metric| metric.name.partition == partition);
         self.notes.push(format!("only `{partition}` is shown; it was judged together with the other partitions"));
         Ok(())
@@ -69,7 +71,7 @@ impl JudgedNight {
 
 /// Judges a night. Nights before it that nobody has judged are judged first. A night that is not over is judged again by the next call.
 pub async fn judged(reader: &Reader, chosen: &Chosen, settings: &Settings) -> Result<JudgedNight, Unanswered> {
-    let Chosen { system, night, absent_since, future } = chosen;
+    let Chosen { system, night, absent_since, future: _ } = chosen;
     let (system, night, absent_since) = (system.as_str(), *night, *absent_since);
     let judged = reader.judged(system).await?;
     let from = judged.until.map_or(Night::MIN, |until| until.plus_days(1)).min(night);
@@ -100,9 +102,6 @@ pub async fn judged(reader: &Reader, chosen: &Chosen, settings: &Settings) -> Re
         Some(night)
     };
     let until = until.filter(|until| judged.until.is_none_or(|known| known < *until));
-    if let Some(future) = future {
-        notes.push(in_the_future(*future));
-    }
     let found = until.map(|until| Found { until, ..found });
     Ok(JudgedNight { looked, verdicts, settings: *settings, absent_since, notes, found })
 }
@@ -133,7 +132,7 @@ impl Found {
 }
 
 /// Returns what is said of a session that is dated in the future.
-pub(crate) fn in_the_future(night: Night) -> String {
+pub fn in_the_future(night: Night) -> String {
     format!("a session is dated {night}, in the future, and is not looked at: is the clock of its machine right?")
 }
 

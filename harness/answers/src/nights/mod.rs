@@ -11,7 +11,6 @@ mod named;
 mod why;
 
 pub use chosen::{Chosen, systems};
-pub(crate) use judged::in_the_future;
-pub use judged::{JudgedNight, judged, keep};
+pub use judged::{JudgedNight, in_the_future, judged, keep};
 pub use named::{Place, change, metric, place_of};
 pub use why::why;

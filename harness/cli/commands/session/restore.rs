@@ -84,7 +84,7 @@ impl Wanted<'_> {
     async fn row(&self, cli: &Cli, reader: &Reader, named: &str, terminal: Terminal) -> anyhow::Result<SessionRow> {
         let all = Range::default();
         let newest = async || {
-            let sessions = reader.select(&all, clock::now(), u32::MAX).await?;
+            let sessions = reader.select(&all, clock::now(), u32::MAX).await?.sessions;
             Ok::<_, StoreError>(match self.newest(reader, &sessions).await? {
                 Some(id) => reader.session_of(&id, &owner::is_alive).await?,
                 None => None,
@@ -97,7 +97,7 @@ impl Wanted<'_> {
         }
         let row = database::session_named(cli, reader, named, terminal).await?;
         let one = Range { ids: vec![row.session.id.0.clone()], ..all.clone() };
-        if self.newest(reader, &reader.select(&one, clock::now(), 1).await?).await?.is_some() {
+        if self.newest(reader, &reader.select(&one, clock::now(), 1).await?.sessions).await?.is_some() {
             return Ok(row);
         }
         let this = database::described(&row.session);
@@ -128,7 +128,7 @@ async fn past(cli: &Cli, (named, wanted): (&str, &Wanted<'_>), purpose: Purpose<
         early.holding(async |claims| end_what_runs(cli, &reader, &row, claims, terminal).await).await?;
     }
     let results = reader.results(id).await?;
-    let this = reader.select(&Range { ids: vec![id.0.clone()], ..Range::default() }, clock::now(), 1).await?;
+    let this = reader.select(&Range { ids: vec![id.0.clone()], ..Range::default() }, clock::now(), 1).await?.sessions;
     let cases = reader.cases(&this, &Filters::default()).await?.into_iter().map(|case| case.name).collect();
     Ok(Past { session: row.session, results, cases })
 }

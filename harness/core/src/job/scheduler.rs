@@ -176,7 +176,7 @@ pub trait Scheduler: Send + Sync {
         Box::pin(async { Ok(Nodes::default()) })
     }
 
-    /// Tells its nodes from others that have had their names, with facts that may explain a change of their figures. `partitions`:
+    /// Returns what distinguishes its nodes from earlier ones of the same names, and what may explain a change of their figures. `partitions`:
     /// the `sched_options` of those with cases. Asked once a session, before the first launch, and for seconds only: one question
     /// a place; a place that does not answer, or may not be asked, gives nothing.
     fn describe_nodes<'a>(&'a self, _partitions: &'a [Value]) -> Fut<'a, Vec<NodeSeen>> {
@@ -332,7 +332,7 @@ pub enum Launch {
 }
 
 words! {
-    /// The end of a job's objects.
+    /// The treatment of a job's objects.
     pub enum Disposition {
         /// End the compute and keep the objects for inspection, but for those that would start again: `Leftovers::is_gone`.
         Stop = "stop",

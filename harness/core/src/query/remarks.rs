@@ -18,8 +18,8 @@ words! {
         Maintenance = "maintenance",
         /// A change since one of these nights is fine: its level is the new baseline.
         Accept = "accept",
-        /// A change since one of these nights is none: its values until the last of them, and until it was said, are left out.
-        /// The baseline stays.
+        /// A change since one of these nights is none: its values until the last of them are left out; if they are one night, until the
+        /// night in which it was said. The baseline stays.
         Dismiss = "dismiss",
         /// Changes are shown in these nights, and not counted.
         Known = "known",
@@ -40,8 +40,8 @@ pub struct Remark {
     pub from: Night,
     /// The last night; `None`: there is no end.
     pub until: Option<Night>,
-    /// The last night of which a session had started when it was said, as far as that is asked for.
-    pub said: Night,
+    /// The last night of which a session had started when it was said. `None`: the reader has not asked.
+    pub said: Option<Night>,
     pub author: String,
     pub reason: String,
 }

@@ -197,7 +197,7 @@ mod tests {
     fn maintenance_and_what_is_no_number_are_left_out() {
         let metric = metric(&[(1, 1.0, 0), (2, 2.0, 0), (3, f64::NAN, 0), (4, f64::INFINITY, 0), (5, 5.0, 0)]);
         let (kind, from, until) = (RemarkKind::Maintenance, Night(2), Some(Night(2)));
-        let annotation = Remark { kind, from, until, said: from, ..Remark::default() };
+        let annotation = Remark { kind, from, until, ..Remark::default() };
         assert_eq!(values(&segments(&metric, &[], &[&annotation], Night(9))), [(Began::First, vec![1.0, 5.0])]);
     }
 

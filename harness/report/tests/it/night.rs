@@ -53,7 +53,7 @@ fn system() -> System {
         name: Some("fio".into()),
         from: Night(STEP),
         until: Some(Night(STEP + 30)),
-        said: Night(STEP),
+        said: Some(Night(STEP)),
         reason: "OPS-17: a disk is replaced".into(),
         ..Remark::default()
     };

@@ -14,7 +14,7 @@ pub(crate) mod selected;
 
 use crate::{
     Location, Owner, StoreError, connect,
-    connect::{Connections, Opened},
+    connect::{Connections, Lent, Opened},
     sql::{Row, Statement, query},
 };
 use muster_core::{
@@ -28,12 +28,7 @@ use muster_core::{
 use muster_text::{time::Timestamp, words};
 use selected::IN_LIST;
 use sqlx::AssertSqlSafe;
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{Arc, Mutex as StdMutex},
-    time::Duration,
-};
-use tokio::sync::MappedMutexGuard;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 /// The owner and the heartbeat of a session, as last read: a takeover compares with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,15 +83,14 @@ pub struct JobRow {
     pub swept: bool,
 }
 
-/// The results database, open for reading. Several questions may be asked at once.
+/// The results database, open for reading. Questions that are asked at once are answered one after the other, but for
+/// [`Reader::answering`].
 #[derive(Debug)]
 pub struct Reader {
     database: Location,
     connections: Connections,
     /// What was sealed is read with them.
     secrets: Secrets,
-    /// Sessions whose rows make no sense, with the reason.
-    unread: StdMutex<BTreeMap<SessionId, String>>,
 }
 
 /// The changes in a session.
@@ -122,14 +116,24 @@ impl Reader {
     pub async fn open(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
         let connections = Connections::of(connect::for_reading(&database).await?);
-        Ok(Self { database, connections, secrets: Secrets::default(), unread: StdMutex::default() })
+        Ok(Self { database, connections, secrets: Secrets::default() })
     }
 
     /// Opens the database for a process that will write to it. A file of an earlier version is brought up to date first.
     pub async fn of_writer(database: impl Into<Location>) -> Result<Self, StoreError> {
         let database = database.into();
         let connections = Connections::of(connect::for_reading_of_writer(&database).await?);
-        Ok(Self { database, connections, secrets: Secrets::default(), unread: StdMutex::default() })
+        Ok(Self { database, connections, secrets: Secrets::default() })
+    }
+
+    /// Answers this many questions to a server at once, each on a connection of its own, which is opened when it is needed. A file has one
+    /// connection: to open another one closes a descriptor of the file, and then this process loses its locks on it (POSIX).
+    #[must_use]
+    pub fn answering(self, at_once: usize) -> Self {
+        match self.database {
+            Location::File(_) => self,
+            Location::Server(_) => Self { connections: self.connections.up_to(at_once), ..self },
+        }
     }
 
     /// A reader that reads what was stored with these secrets as it was before.
@@ -314,7 +318,7 @@ impl Reader {
     }
 
     /// For several questions whose answers belong together: they are asked until [`Reader::stands`] says that they stand.
-    pub(crate) async fn connection(&self) -> Result<MappedMutexGuard<'_, Opened>, StoreError> {
+    pub(crate) async fn connection(&self) -> Result<Lent<'_>, StoreError> {
         self.connections.free(&self.database).await
     }
 

@@ -8,7 +8,7 @@ use crate::{
 use muster_core::query::remarks::Remark;
 
 /// Of one session or node nothing can be said of a night.
-const REMARKS: &str = "SELECT *, from_night AS said FROM annotation
+const REMARKS: &str = "SELECT *, CAST(NULL AS BIGINT) AS said FROM annotation
     WHERE node IS NULL AND session IS NULL ORDER BY from_night, id";
 
 impl Reader {

@@ -13,10 +13,7 @@ use muster_core::{
 };
 use muster_text::time::Timestamp;
 use sqlx::AssertSqlSafe;
-use std::{
-    fmt::Write,
-    sync::{Arc, PoisonError},
-};
+use std::{fmt::Write, sync::Arc};
 
 /// A session, as far as questions need it.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,12 +40,20 @@ fn selected(row: &Row) -> Result<Selected, sqlx::Error> {
     Ok(Selected { number: row.try_get("number")?, session, night: row.try_get("night")? })
 }
 
+/// The sessions of a range.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Found {
+    pub sessions: Vec<Selected>,
+    /// The sessions that are left out because their rows make no sense, each with the reason.
+    pub unread: Vec<(SessionId, String)>,
+}
+
 impl Reader {
-    /// The sessions of a range, the newest first; `now` decides which night is the last. Ids that begin with one of its texts count, each once.
+    /// Finds the sessions of a range, the newest first; `now` decides which night is the last. Ids that begin with one of its texts count, each once.
     ///
     /// # Errors
     /// [`StoreError::NoSession`] or [`StoreError::ManySessions`] for a text that begins none, or several.
-    pub async fn select(&self, range: &Range, now: Timestamp, limit: u32) -> Result<Vec<Selected>, StoreError> {
+    pub async fn select(&self, range: &Range, now: Timestamp, limit: u32) -> Result<Found, StoreError> {
         let mut found: Vec<Selected> = Vec::new();
         for id in &range.ids {
             let one = self.by_id(id).await?;
@@ -58,12 +63,12 @@ impl Reader {
         }
         if !range.ids.is_empty() {
             found.sort_by_key(|one| std::cmp::Reverse((one.session.started, one.number)));
-            return Ok(found);
+            return Ok(Found { sessions: found, unread: Vec::new() });
         }
         let nights = match (range.is_last_night, range.nights) {
             (true, _) => match self.last_night(now).await? {
                 Some(night) => Some((night, night)),
-                None => return Ok(found),
+                None => return Ok(Found::default()),
             },
             (false, nights) => nights,
         };
@@ -71,28 +76,22 @@ impl Reader {
         self.readable(&text).await
     }
 
-    /// The sessions that a statement finds. One whose row makes no sense is left out, and named by [`Reader::unread`].
-    async fn readable(&self, text: &str) -> Result<Vec<Selected>, StoreError> {
+    async fn readable(&self, text: &str) -> Result<Found, StoreError> {
         let text: Arc<str> = text.into();
         let row = |row: &Row| match selected(row) {
             Ok(selected) => Ok(Ok(selected)),
             Err(error @ sqlx::Error::ColumnDecode { .. }) => Ok(Err((row.try_get::<String>("id")?, error.to_string()))),
             Err(error) => Err(error),
         };
-        let mut found = Vec::new();
+        let mut found = Found::default();
         for one in self.all("sessions", || query(AssertSqlSafe(Arc::clone(&text))), row).await? {
             match one {
-                Ok(one) => found.push(one),
-                Err((id, why)) => drop(self.unread.lock().unwrap_or_else(PoisonError::into_inner).insert(SessionId(id), why)),
+                Ok(one) => found.sessions.push(one),
+                Err((id, why)) => found.unread.push((SessionId(id), why)),
             }
         }
+        found.unread.sort();
         Ok(found)
-    }
-
-    /// The sessions that a selection has left out because they cannot be read, each with the reason.
-    pub fn unread(&self) -> Vec<(SessionId, String)> {
-        let unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        unread.iter().map(|(id, why)| (id.clone(), why.clone())).collect()
     }
 
     /// The last night in which a session has started. One that is dated in the future does not decide it.

@@ -4,7 +4,7 @@ use super::{questions::filters, resolve_states};
 use crate::{
     args::{Cli, ListArgs, OutputFormat, TableFormat},
     terminal::Terminal,
-    wiring::database,
+    wiring::database::Question,
 };
 use anyhow::bail;
 use muster_answers::{
@@ -22,7 +22,7 @@ use muster_report::{
     results::{self, ListedSession},
 };
 use muster_session::runtime;
-use muster_store::SessionRow;
+use muster_store::{Found, SessionRow};
 use muster_text::{decode::Words as _, diagnostic::did_you_mean};
 use std::collections::BTreeSet;
 
@@ -53,8 +53,8 @@ fn list_some(
     terminal: Terminal,
 ) -> anyhow::Result<u8> {
     let sessions = runtime::build()?.block_on(async {
-        let reader = database::reader_for(cli, &[selection], terminal).await?;
-        let asked = database::asked(&reader);
+        let question = Question::open(cli, terminal).await?;
+        let asked = question.asked();
         // One more than asked for: whether the list is cut.
         let rows = selected(cli, &asked, selection, Listed { limit: limit.saturating_add(1), outcomes }, terminal).await?;
         if rows.is_empty() {
@@ -112,8 +112,8 @@ fn parts(mut rows: &[SessionRow]) -> Vec<&[SessionRow]> {
 /// The sessions of a selection with their states, the newest first.
 pub(super) fn rows(cli: &Cli, selection: &Selection, listed: Listed<'_>, terminal: Terminal) -> anyhow::Result<Vec<SessionRow>> {
     runtime::build()?.block_on(async {
-        let reader = database::reader_for(cli, &[selection], terminal).await?;
-        selected(cli, &database::asked(&reader), selection, listed, terminal).await
+        let question = Question::open(cli, terminal).await?;
+        selected(cli, &question.asked(), selection, listed, terminal).await
     })
 }
 
@@ -124,10 +124,11 @@ async fn selected(
     listed: Listed<'_>,
     terminal: Terminal,
 ) -> anyhow::Result<Vec<SessionRow>> {
-    let ids: Vec<_> = sessions::list(asked, selection, listed).await?.into_iter().map(|one| one.session.id).collect();
+    let Found { sessions, unread } = sessions::list(asked, selection, listed).await?;
+    let ids: Vec<_> = sessions.into_iter().map(|one| one.session.id).collect();
     let mut rows = asked.reader.sessions_of(&ids, &owner::is_alive).await?;
     resolve_states(cli, asked.reader, &mut rows, terminal).await?;
-    for (session, why) in asked.reader.unread() {
+    for (session, why) in unread {
         terminal.note(&format!("warning: session {session} cannot be read and is left out: {why}"));
     }
     Ok(rows)

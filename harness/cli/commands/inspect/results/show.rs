@@ -5,10 +5,10 @@ use crate::{
     args::{self, Beneath, Cli},
     reports::files::ReportFiles,
     terminal::Terminal,
-    wiring::database::{self, LATEST},
+    wiring::database::{self, Question},
 };
 use anyhow::{anyhow, ensure};
-use muster_answers::{Asked, sessions};
+use muster_answers::{Asked, LATEST, sessions};
 use muster_core::{
     case::matcher::Matcher,
     decisions::{
@@ -26,8 +26,8 @@ use std::ffi::OsString;
 
 pub fn show(cli: &Cli, what: &str, as_json: bool, terminal: Terminal) -> anyhow::Result<u8> {
     let (row, cases, end) = runtime::build()?.block_on(async {
-        let reader = &database::reader_for_question(cli, terminal).await?;
-        let asked = database::asked(reader);
+        let question = Question::open(cli, terminal).await?;
+        let (reader, asked) = (&question.reader, question.asked());
         let mut filters = of_system(cli)?;
         let mut row = match named(cli, &asked, what, &filters, terminal).await {
             Ok(row) => row,

@@ -276,7 +276,10 @@ pub(super) fn take_over(changes: &mut [Change], annotations: &[&Remark], night: 
 /// The last night that a dismissal is about. Where no night after the first is named, it is that in which it was said: the values
 /// that have shown the change, and those that were seen then, would show it again.
 fn dismissed_until(annotation: &Remark, night: Night) -> Night {
-    annotation.until.filter(|until| annotation.from < *until).unwrap_or_else(|| night.max(annotation.said))
+    annotation
+        .until
+        .filter(|until| annotation.from < *until)
+        .unwrap_or_else(|| night.max(annotation.said.unwrap_or(annotation.from)))
 }
 
 /// Each dismisses one change: what later values show is new, though the nights since which it may be contain those of the one before.
@@ -434,7 +437,7 @@ pub(super) mod tests {
     fn people_accept_and_dismiss_changes_by_their_nights() {
         use RemarkKind::{Accept, Dismiss, Known, Maintenance};
         let said_in = |said, kind, from, until: Option<i32>| {
-            let (from, until, said) = (Night(from), until.map(Night), Night(said));
+            let (from, until, said) = (Night(from), until.map(Night), Some(Night(said)));
             let annotation = Remark { kind, from, until, said, ..Remark::default() };
             let mut changes = [change(Night(10))];
             take_over(&mut changes, &[&annotation], Night(15));

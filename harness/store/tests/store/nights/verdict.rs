@@ -194,7 +194,8 @@ async fn the_parameters_of_a_case_are_those_that_its_new_name_says() {
     let sessions = reader
         .select(&Range { nights: Some((Night(20_000), Night(20_000))), ..Range::default() }, Timestamp(0), 9)
         .await
-        .unwrap();
+        .unwrap()
+        .sessions;
     let parameters = ("gravity".to_owned(), vec![("stars".to_owned(), "1".to_owned())]);
     let expected = std::collections::BTreeMap::from([("gravity %stars=1".to_owned(), parameters)]);
     assert_eq!(reader.parameters(&sessions).await.unwrap(), expected);
@@ -436,6 +437,6 @@ async fn an_annotation_was_said_in_the_last_night_of_which_a_session_had_started
     }
     upkeep.close().await.unwrap();
     let system = reader.night_system("eidf", Night(0), Night(30_000)).await.unwrap();
-    let said: Vec<Night> = system.annotations.iter().map(|annotation| annotation.said).collect();
+    let said: Vec<Night> = system.annotations.iter().filter_map(|annotation| annotation.said).collect();
     assert_eq!(said, [Night(10), nights[1], nights[1], nights[2]]);
 }

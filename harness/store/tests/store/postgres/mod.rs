@@ -364,6 +364,33 @@ async fn a_heartbeat_has_its_age_by_the_clock_of_the_server_and_no_owner_is_sile
     assert_eq!(Reader::open(&file).await.unwrap().silence(&mine.id).await.unwrap(), None);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_answers_a_question_while_another_one_waits_for_a_lock() {
+    let Some(place) = Place::new(&[]) else { return };
+    Store::open(&place.database()).await.unwrap().close().await.unwrap();
+    let reader = Reader::open(&place.database()).await.unwrap().answering(2);
+    let lock = "BEGIN; LOCK TABLE muster.session IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(4); COMMIT";
+    let server = &place.server;
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.execute(lock));
+        std::thread::sleep(Duration::from_secs(2));
+        let (locked, free) = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(async {
+                let locked = async {
+                    reader.sessions(1, &|_| None).await.unwrap();
+                    Instant::now()
+                };
+                let free = async {
+                    reader.remarks().await.unwrap();
+                    Instant::now()
+                };
+                tokio::join!(locked, free)
+            })
+        });
+        assert!(free < locked);
+    });
+}
+
 #[tokio::test]
 async fn what_a_user_may_do_is_known_without_doing_it() {
     let Some(place) = Place::new(&[]) else { return };

@@ -4,7 +4,7 @@ use super::filters;
 use crate::{
     args::{CausesArgs, Cli},
     terminal::Terminal,
-    wiring::database,
+    wiring::database::Question,
 };
 use muster_answers::causes as answers;
 use muster_core::query::spec::Selection;
@@ -14,8 +14,8 @@ use muster_session::runtime;
 pub fn causes(cli: &Cli, args: &CausesArgs, terminal: Terminal) -> anyhow::Result<u8> {
     let selection = Selection::parse(args.night.as_deref().unwrap_or("last-night"))?.and(&filters(cli, &args.filters)?);
     let (night, future) = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[&selection], terminal).await?;
-        let asked = database::asked(&reader);
+        let question = Question::open(cli, terminal).await?;
+        let asked = question.asked();
         let night = answers::causes(&asked, &selection).await?;
         let future = if args.night.is_none() { answers::future(&asked).await? } else { None };
         anyhow::Ok((night, future))

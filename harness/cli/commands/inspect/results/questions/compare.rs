@@ -4,7 +4,7 @@ use super::filters;
 use crate::{
     args::{Cli, CompareArgs, CompareFailOn, OutputFormat, Sample},
     terminal::Terminal,
-    wiring::database,
+    wiring::database::Question,
 };
 use muster_answers::compare as answers;
 use muster_core::query::{
@@ -22,8 +22,8 @@ pub fn compare(cli: &Cli, args: &CompareArgs, terminal: Terminal) -> anyhow::Res
         Sample::Night => SampleUnit::Night,
     });
     let (compared, sides) = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[&old, &new], terminal).await?;
-        anyhow::Ok(answers::compare(&database::asked(&reader), &old, &new, per).await?)
+        let question = Question::open(cli, terminal).await?;
+        anyhow::Ok(answers::compare(&question.asked(), &old, &new, per).await?)
     })?;
     let text = match args.format {
         OutputFormat::Table => compared::report(&compared, &sides, args.all, &terminal.screen()),

@@ -4,7 +4,7 @@ use super::filters;
 use crate::{
     args::{Cli, ExportArgs, ExportFormat},
     terminal::Terminal,
-    wiring::database,
+    wiring::database::Question,
 };
 use anyhow::bail;
 use muster_core::query::spec::Selection;
@@ -26,8 +26,8 @@ pub fn export_json(cli: &Cli, selection: &Selection, terminal: Terminal) -> anyh
 
 fn export_some(cli: &Cli, selection: &Selection, format: ExportFormat, terminal: Terminal) -> anyhow::Result<u8> {
     runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[selection], terminal).await?;
-        let asked = database::asked(&reader);
+        let question = Question::open(cli, terminal).await?;
+        let (reader, asked) = (&question.reader, question.asked());
         let mut sessions = asked.sessions(selection).await?;
         sessions.reverse();
         let names = reader.names().await?;

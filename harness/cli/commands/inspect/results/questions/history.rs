@@ -4,19 +4,21 @@ use super::filters;
 use crate::{
     args::{Cli, HistoryArgs},
     terminal::Terminal,
-    wiring::database,
+    wiring::database::Question,
 };
 use muster_answers::history::{self as answers, MOST, Shown};
-use muster_core::query::spec::Selection;
+use muster_core::{case::matcher::Matcher, query::spec::Selection};
 use muster_report::history::{self, CHARTS};
 use muster_session::runtime;
 
 pub fn history(cli: &Cli, args: &HistoryArgs, terminal: Terminal) -> anyhow::Result<u8> {
-    let shown = Shown { case: &args.case, filters: filters(cli, &args.filters)?, variables: args.var.as_slice() };
+    let mut filters = filters(cli, &args.filters)?;
+    filters.cases.push(Matcher::parse(&args.case, false).map_err(anyhow::Error::msg)?);
+    let shown = Shown { case: &args.case, filters, variables: args.var.as_slice() };
     let selection = Selection::parse(args.period.as_deref().unwrap_or("now-365d:now"))?;
     let histories = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[&selection], terminal).await?;
-        anyhow::Ok(answers::history(&database::asked(&reader), shown, &selection).await?)
+        let question = Question::open(cli, terminal).await?;
+        anyhow::Ok(answers::history(&question.asked(), shown, &selection).await?)
     })?;
     if args.json {
         terminal.print(&history::json(&histories)?);

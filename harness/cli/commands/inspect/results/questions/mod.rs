@@ -1,4 +1,4 @@
-//! Questions over many sessions. A command reads what a selection has, hands it to the pure crates, and prints the answer.
+//! Questions over many sessions. A command asks `muster-answers`, and prints the answer.
 
 mod causes;
 mod compare;

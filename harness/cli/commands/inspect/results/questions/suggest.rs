@@ -5,7 +5,7 @@ use crate::{
     args::{Cli, SuggestArgs, is_dash},
     inputs,
     terminal::{Terminal, unwritten::Written},
-    wiring::database,
+    wiring::database::Question,
 };
 use anyhow::{Context, ensure};
 use muster_answers::references::{Suggested, references};
@@ -28,8 +28,8 @@ pub fn suggest(cli: &Cli, args: &SuggestArgs, terminal: Terminal) -> anyhow::Res
     let selection = Selection::parse(&args.period)?.and(&filters);
     let settings = SuggestSettings { lower: args.lower, upper: args.upper, min_runs: args.min_runs };
     let Suggested { suggestions, notes } = runtime::of_question()?.block_on(async {
-        let reader = database::reader_for(cli, &[&selection], terminal).await?;
-        anyhow::Ok(references(&database::asked(&reader), &selection, &args.var, settings).await?)
+        let question = Question::open(cli, terminal).await?;
+        anyhow::Ok(references(&question.asked(), &selection, &args.var, settings).await?)
     })?;
     let yaml = suggested::yaml(&suggestions, &Basis { period: selection.to_string(), lower: args.lower, upper: args.upper });
     for note in notes {

@@ -50,7 +50,7 @@ pub(crate) struct State {
     pub refusals: Vec<(&'static str, CloudError)>,
     /// The number of calls of an action that are answered before it gets one of those.
     pub passes: BTreeMap<&'static str, u32>,
-    /// The call of this number is executed, but its answer never comes, as for a process that is killed then; so are all after it.
+    /// The number of calls that are answered. Later calls are executed, but their answers never come, as for a process that is killed.
     pub stops_after: Option<usize>,
     /// The actions that were called, in order.
     pub calls: Vec<&'static str>,
