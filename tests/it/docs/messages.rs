@@ -125,7 +125,7 @@ const CALLS: [&str; 19] = [
 const LEVELS: [&str; 3] = ["error:", "warning:", "note:"];
 
 /// Texts in those calls that are no messages, or that ask for nothing.
-const OTHERS_OF_CALLS: [&str; 25] = [
+const OTHERS_OF_CALLS: [&str; 24] = [
     // Mistakes in files of settings: they have their line, and say what to write.
     "`~` is the home folder: HOME is not set",
     "`…` counts from 0, found …",
@@ -139,7 +139,6 @@ const OTHERS_OF_CALLS: [&str; 25] = [
     // Mistakes of Muster itself.
     "there is no scheduler",
     "no scheduler follows a scenario",
-    "the date of today",
     "the engine ended without a result for this case",
     // What was done, or a part of a sentence.
     "partition … runs on `…`",

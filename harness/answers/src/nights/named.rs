@@ -44,10 +44,10 @@ pub fn metric(database: &Location, judged: &[JudgedNight], words: &[String]) -> 
     if let [word] = words
         && let Ok(wanted) = word.parse::<i64>()
     {
-        return all().find(|place| number(place) == wanted).ok_or_else(|| {
-            let all = database.command("night --format json");
-            Unanswered::Unknown(format!("no metric has the number {wanted}; `{all}` lists them"))
-        });
+        let listing = database.command("night --format json");
+        return all()
+            .find(|place| number(place) == wanted)
+            .ok_or_else(|| Unanswered::Unknown(format!("no metric has the number {wanted}; `{listing}` lists them")));
     }
     let contains = |place: &Place| {
         let name = name(place);
