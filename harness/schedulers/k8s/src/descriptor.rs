@@ -51,6 +51,10 @@ pub static SCHEDULER: Descriptor = Descriptor {
             "log_rotation",
             "What to do if a log was rotated before it was read: `invalid` or `warn`. Default: invalid.",
         ),
+        Key::of::<String>(
+            "container_log_max_size",
+            "`containerLogMaxSize` of the nodes' kubelets, if it is less than their default of 10Mi: `2Mi`.",
+        ),
         Key::of::<Mapping>("resources", "`resources` of the container that is made from `image`."),
         Key::of::<Vec<String>>("primary_containers", "The containers that decide how a pod ended, where its kind does not say."),
         Key::of::<Limit<Duration>>(
@@ -87,6 +91,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         "own_containers",
         "hopeless_after",
         "log_rotation",
+        "log_file",
     ],
     shared_keys: &[
         ("num_nodes", IN_MANIFEST),

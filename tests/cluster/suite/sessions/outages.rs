@@ -97,7 +97,8 @@ pub(crate) fn a_long_log_that_is_printed_slowly_passes_whole() {
 pub(crate) fn four_long_logs_that_end_together_are_read_to_their_ends() {
     let sandbox = Sandbox::new();
     let line = "head -c 8000000 /dev/zero | tr '\\000' x | fold -w 99; echo hello";
-    let more = "time_limit: 4m\nparameters: { n: [1, 2, 3, 4] }\nsched_options: { log_rotation: warn }";
+    let more =
+        "time_limit: 4m\nparameters: { n: [1, 2, 3, 4] }\nsched_options: { log_rotation: warn, container_log_max_size: 2Mi }";
     let ended = sandbox.check(&check(&pod(line), more)).expect(0);
     assert_eq!(ended.report["totals"]["passed"], 4, "{}", ended.report["totals"]);
 }

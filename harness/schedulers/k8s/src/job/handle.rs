@@ -40,6 +40,9 @@ pub struct Handle {
     /// The treatment of a log whose node may have rotated lines away.
     #[serde(default)]
     pub log_rotation: LogRotation,
+    /// A node begins a new file of a log at so many bytes; `None`: at the default of a kubelet.
+    #[serde(default)]
+    pub log_file: Option<u64>,
     /// The files that its ConfigMap gets when it is launched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Staging>,

@@ -161,6 +161,7 @@ impl Follower {
             beginning: Beginning::default(),
             warned: false,
             log_rotation: self.handle.log_rotation,
+            log_file: self.handle.log_file,
             spoke: Clock::now(),
         }
     }

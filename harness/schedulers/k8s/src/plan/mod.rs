@@ -104,7 +104,7 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
     if !violations.is_empty() {
         return Err(violations);
     }
-    let Options { log_rotation, .. } = options;
+    let Options { log_rotation, log_file, .. } = options;
     let own_containers = own_containers(&objects[main].manifest);
     let handle = Handle {
         place,
@@ -117,6 +117,7 @@ pub fn plan(workload: &Workload, contexts: &Contexts) -> Result<Plan, Vec<Diagno
         hopeless_after: options.hopeless_after.map(|after| after.as_secs()),
         own_containers,
         log_rotation,
+        log_file,
         sources: workload.staging.clone().map(muster_stage::absolute),
     };
     Ok(Plan { handle, notes })

@@ -1,7 +1,7 @@
 //! `sched_options` of a Kubernetes partition, the check's over them, as `plan` reads them.
 
 use super::adapt::MAX_LIFETIME;
-use crate::{job::LogRotation, kind::Kinds, plan::policy::Policy};
+use crate::{api::Quantity, job::LogRotation, kind::Kinds, plan::policy::Policy};
 use muster_core::job::descriptor::WrongOption;
 use muster_text::{Value, diagnostic::Diagnostic, time::parse_duration};
 use serde::de::DeserializeOwned;
@@ -28,6 +28,8 @@ pub(super) struct Options {
     /// The site's patch for every pod.
     pub(super) pod_patch: Option<Value>,
     pub(super) log_rotation: LogRotation,
+    /// The nodes' `containerLogMaxSize`, in bytes.
+    pub(super) log_file: Option<u64>,
     /// Of the container that is made from `image`.
     pub(super) resources: Option<Value>,
     /// Containers that decide how a pod ended, where its kind's rule does not say.
@@ -59,6 +61,7 @@ impl Options {
             policy: reader.read("policy", POLICY).unwrap_or_default(),
             pod_patch: reader.pod_patch(),
             log_rotation: reader.read("log_rotation", "`invalid` or `warn`").unwrap_or_default(),
+            log_file: reader.log_file(),
             resources: reader.read("resources", "a map"),
             primary_containers: reader.read("primary_containers", "a list of names").unwrap_or_default(),
             max_lifetime: reader.lifetime(),
@@ -92,6 +95,17 @@ impl Reader<'_> {
         let value = self.options.get(key).filter(|value| !value.is_null())?;
         let wrong = |error| Diagnostic::general(format!("`sched_options.{key}`: {error}")).hint(format!("write {wanted}"));
         serde_json::from_value(value.clone()).map_err(|error| self.refuse(key, wrong(error))).ok()
+    }
+
+    fn log_file(&mut self) -> Option<u64> {
+        const KEY: &str = "container_log_max_size";
+        let text: String = self.read(KEY, "a quantity: `2Mi`")?;
+        let bytes = text.parse().map_or(0, |size: Quantity| size.holds(Quantity::whole(1)));
+        if bytes == 0 {
+            let mistake = Diagnostic::general(format!("`sched_options.{KEY}`: `{text}` is no size of a file"));
+            self.refuse(KEY, mistake.hint("write a quantity: `2Mi`"));
+        }
+        Some(bytes)
     }
 
     /// A map of what a pod has at its top.

@@ -80,7 +80,8 @@ fn planned(workload: &Workload) -> Handle {
 fn a_plan_in_which_everything_is_masked_reads_back() {
     static ALL: &[&Descriptor] = &[&crate::SCHEDULER];
     for text in [NBODY_POD, NBODY_JOB, IPU_JOB] {
-        let options = json!({ "labels": { "team": "hpc" }, "hopeless_after": "5m", "log_rotation": "warn", "context": "x" });
+        let options = json!({ "labels": { "team": "hpc" }, "hopeless_after": "5m", "log_rotation": "warn", "context": "x",
+                               "container_log_max_size": "2Mi" });
         let workload = with(documents_of(text), options);
         let handle = planned(&workload);
         let stored = serde_json::to_value(&handle).unwrap();
@@ -95,6 +96,7 @@ fn a_plan_in_which_everything_is_masked_reads_back() {
         };
         assert_eq!(shape(&masked), shape(&handle));
         assert_ne!(main_of(&masked)["spec"], main_of(&handle)["spec"], "nothing was masked");
+        assert_eq!((masked.log_file, handle.log_file), (Some(2 << 20), Some(2 << 20)));
     }
 }
 
@@ -506,6 +508,8 @@ fn every_mistake_says_what_is_wrong_where_and_what_to_do() {
         with(vec![pod("p")], json!({ "k8s_workloads": [{ "match": { "kind": "Pod" }, "failed": "pod" }] })),
         with(vec![pod("p")], json!({ "policy": { "namespaces": ["bench"], "max_pods": 0 } })),
         with(vec![pod("p")], json!({ "max_lifetime": "soon", "hopeless_after": [] })),
+        with(vec![pod("p")], json!({ "container_log_max_size": "0.5" })),
+        with(vec![pod("p")], json!({ "container_log_max_size": "2 MB" })),
         workload((0..51).map(|n| pod(&n.to_string())).collect()),
         workload(vec![json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "x": "y".repeat(4 << 20) })]),
         Workload { own: Map::new(), ..workload(vec![]) },

@@ -21,8 +21,7 @@ const FILE_LIVES: i64 = 3;
 const EARLY: i64 = 2;
 /// A program that is not kept waiting has written its first line by then. Its start is cut to a whole second.
 const PROMPT: Duration = Duration::from_millis(1_200);
-/// So much nearly fills a file of a node by default. Nodes may have smaller files: a late first line is suspect from less on.
-const FILE: u64 = super::ROTATION_IS_NEAR;
+/// A node may have smaller files than is known: a late first line is suspect from here on.
 const LEAST_FILE: u64 = 2 << 20;
 /// By so much a runtime may say a start too late, on a busy node.
 const UNSAID: Duration = Duration::from_secs(1);
@@ -138,10 +137,10 @@ impl Beginning {
 
     /// The log has so many bytes, the last of this time. Whether in the time before its first line it may have filled a file of the node,
     /// at the pace of the same time after it.
-    pub(super) fn may_have_filled_a_file(&mut self, bytes: u64, last: Option<Timestamp>) -> bool {
+    pub(super) fn may_have_filled_a_file(&mut self, bytes: u64, file: u64, last: Option<Timestamp>) -> bool {
         let (Some(unseen), Some(first)) = (self.unseen, self.first) else { return false };
         let is_later = last.is_some_and(|last| last.since(first) > unseen);
-        let filled = !is_later && bytes >= if unseen < PROMPT { FILE } else { LEAST_FILE };
+        let filled = !is_later && bytes >= if unseen < PROMPT { file } else { file.min(LEAST_FILE) };
         if filled || is_later {
             self.unseen = None;
         }
@@ -275,27 +274,34 @@ mod tests {
 
     #[test]
     fn a_log_that_fills_a_file_in_the_time_before_its_first_line_is_not_proven() {
-        // first line, then KiB at a tenth of a second; whether a file may have been full before
-        type Row<'a> = (i64, &'a [(u64, i64)], bool);
-        let rows: [Row<'_>; 8] = [
+        const FILE: u64 = 9_216;
+        // first line, then KiB at a tenth of a second; a file has so many KiB; whether one may have been full before
+        type Row<'a> = (i64, &'a [(u64, i64)], u64, bool);
+        let rows: [Row<'_>; 11] = [
             // Its start is said late.
-            (-1, &[(5_000, 5), (9_216, 8)], true),
-            (15, &[(100, 16), (2_048, 30)], true),
-            (15, &[(2_047, 30), (9_000, 31)], false),
-            // Prompt: by default a file has ten times as much.
-            (11, &[(5_000, 15), (9_000, 22)], false),
-            (11, &[(5_000, 15), (9_216, 22)], true),
-            (5, &[(9_216, 10)], true),
-            (5, &[(9_216, 11)], false),
-            (19, &[(10, 900), (99_000, 901)], false),
+            (-1, &[(5_000, 5), (9_216, 8)], FILE, true),
+            (15, &[(100, 16), (2_048, 30)], FILE, true),
+            (15, &[(2_047, 30), (9_000, 31)], FILE, false),
+            // Prompt: by default a file has more.
+            (11, &[(5_000, 15), (9_000, 22)], FILE, false),
+            (11, &[(5_000, 15), (9_216, 22)], FILE, true),
+            (5, &[(9_216, 10)], FILE, true),
+            (5, &[(9_216, 11)], FILE, false),
+            (19, &[(10, 900), (99_000, 901)], FILE, false),
+            // Files are smaller than by default.
+            (11, &[(1_000, 15), (1_800, 22)], 1_800, true),
+            (11, &[(1_799, 22), (9_216, 23)], 1_800, false),
+            (15, &[(1_000, 30)], 900, true),
         ];
-        for (first, pieces, expected) in rows {
+        for (first, pieces, file, expected) in rows {
             let mut beginning = Beginning { first: Some(at(first)), ..started() };
             beginning.holds();
-            let filled: Vec<bool> =
-                pieces.iter().map(|(kib, time)| beginning.may_have_filled_a_file(kib << 10, Some(at(*time)))).collect();
+            let filled: Vec<bool> = pieces
+                .iter()
+                .map(|(kib, time)| beginning.may_have_filled_a_file(kib << 10, file << 10, Some(at(*time))))
+                .collect();
             assert_eq!(filled.contains(&true), expected, "{first} {pieces:?}");
-            assert!(!expected || !beginning.may_have_filled_a_file(u64::MAX, Some(at(first))), "it is said once");
+            assert!(!expected || !beginning.may_have_filled_a_file(u64::MAX, 0, Some(at(first))), "it is said once");
         }
         // The beginning of a line came, and then the stream broke: another line is no proof.
         for (second, expected) in [(200, true), (210, false)] {
@@ -306,7 +312,7 @@ mod tests {
         }
         let mut open = Beginning { joined: true, first: Some(at(600)), ..started() };
         open.holds();
-        assert!(!open.may_have_filled_a_file(u64::MAX, None), "nothing came before");
+        assert!(!open.may_have_filled_a_file(u64::MAX, 0, None), "nothing came before");
     }
 
     #[test]

@@ -41,9 +41,6 @@ use tokio::{
     time::{Instant as Clock, timeout},
 };
 
-/// Above this the node may have rotated the log. Kubelets rotate at 10 MiB by default.
-const ROTATION_IS_NEAR: u64 = 9 << 20;
-
 /// What all sections of a job share.
 pub(super) struct Shared {
     pub cluster: Arc<Cluster>,
@@ -74,6 +71,8 @@ pub(super) struct Section {
     pub beginning: Beginning,
     pub warned: bool,
     pub log_rotation: LogRotation,
+    /// The node begins a new file at so many bytes; `None`: at the default of a kubelet.
+    pub log_file: Option<u64>,
     /// The time when something of it was last passed on.
     pub spoke: Clock,
 }

@@ -1,6 +1,6 @@
 //! Sends the chunks of a section: new bytes, gaps, and signs that the log is still being read.
 
-use super::{Beginning, Closed, ROTATION_IS_NEAR, Section, Shared};
+use super::{Beginning, Closed, Section, Shared};
 use crate::{job::LogRotation, logs::reader::Fed};
 use muster_core::job::scheduler::Chunk;
 use std::{future::Future, pin::pin, time::Duration};
@@ -20,14 +20,27 @@ impl Shared {
     }
 }
 
+/// `containerLogMaxSize` of a kubelet by default.
+const FILE: u64 = 10 << 20;
+
+/// So many bytes of a file may be all that a node puts into it.
+fn nearly(file: Option<u64>) -> u64 {
+    file.unwrap_or(FILE) / 10 * 9
+}
+
 impl Section {
     /// `waited`: for how long nothing came before this, in a stream.
     pub(super) async fn feed(&mut self, bytes: &[u8], waited: Option<Duration>) -> Result<(), Closed> {
         self.reader.arrives(waited);
         let fed = self.reader.feed(bytes);
-        if !self.warned && self.reader.received > ROTATION_IS_NEAR {
+        if !self.warned && self.reader.received > nearly(self.log_file) {
             self.warned = true;
-            tracing::warn!(section = self.title, "the log passes 9 MiB: lines may be lost where the node rotates it");
+            let received = self.reader.received;
+            tracing::warn!(
+                section = self.title,
+                received,
+                "the log nearly fills a file: lines may be lost where the node rotates it"
+            );
         }
         self.pass(fed).await
     }
@@ -41,7 +54,7 @@ impl Section {
             return self.repeats().await;
         }
         self.judge_beginning().await?;
-        if self.beginning.may_have_filled_a_file(self.reader.received, last) {
+        if self.beginning.may_have_filled_a_file(self.reader.received, nearly(self.log_file), last) {
             self.rotated(Beginning::was_too_fast(self.reader.received)).await?;
         }
         self.spoke = Clock::now();
