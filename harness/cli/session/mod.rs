@@ -43,7 +43,7 @@ use muster_session::{
         signals::{ONE_MORE, Signals},
     },
     ownership::heartbeat::SignOfLife,
-    session_loop::{self, Cases, plan::SessionPlan},
+    session_loop::{self, plan::SessionPlan},
 };
 use muster_store::StoreError;
 use std::{panic, thread};
@@ -120,7 +120,7 @@ pub fn run(
         secrets: secrets::of(cli),
     };
     let begun = Begun::of(runtime, early, config, &plan, heartbeat, terminal)?;
-    let conducted = conduct(runtime, begun, &mut plan, cli, wired, terminal, || view.watch(receiver))?;
+    let conducted = conduct(runtime, begun, &mut plan, cli, wired, terminal, |frontend| view.watch(receiver, frontend))?;
     let code = session::report(cli, &reports, &conducted.session, &plan.attempts, terminal);
     report_daemons(&conducted.removed, &plan.attempts, cli, terminal);
     if conducted.num_not_stored > 0 {
@@ -191,7 +191,7 @@ fn conduct(
     cli: &Cli,
     wired: &Wired,
     terminal: Terminal,
-    watch: impl FnOnce() -> thread::JoinHandle<()>,
+    watch: impl FnOnce(Frontend) -> thread::JoinHandle<()>,
 ) -> anyhow::Result<Conducted> {
     let Begun { signals, engine, session: started, ownership, heartbeat } = begun;
     let (is_running, end_of_session) = oneshot::channel::<()>();
@@ -199,9 +199,9 @@ fn conduct(
     let supervisor = Builder::new_current_thread().enable_all().build().context("start a thread for signals")?;
     let supervised = supervise(signals, engine.clone(), end_of_session, cli.clone(), terminal);
     thread::spawn(move || supervisor.block_on(supervised));
-    let watching = watch();
 
     let (frontend, waiting) = Frontend::of(plan.policy, plan.schedulers_to_run().into_iter());
+    let watching = watch(frontend);
     let arguments = libtest_arguments(cli, waiting.len());
     let skips = if plan.session.fail_on_skip { Skips::Refused } else { Skips::Accepted };
     let trials = thread::spawn(move || {
@@ -210,15 +210,9 @@ fn conduct(
         });
     });
     let mut source = plan.source();
-    let cases = Cases { cases: &plan.cases, adjustments: &plan.adjustments };
-    let why =
-        runtime.block_on(session_loop::run(&engine, &mut source, cases, &mut plan.attempts, |result| frontend.ended(result)));
+    let why = runtime.block_on(session_loop::run(&engine, &mut source, &plan.adjustments, &mut plan.attempts));
     if let Some(why) = why {
         terminal.note(&format!("note: {why}"));
-    }
-    frontend.close(plan.attempts.kept().into_iter());
-    if let Err(panic) = trials.join() {
-        panic::resume_unwind(panic);
     }
     let (mut removed, mut end_is_stored) = (Vec::new(), true);
     let session = match runtime.block_on(end(&engine, ownership, heartbeat, &mut plan.attempts, wired, &mut removed, terminal)) {
@@ -231,9 +225,12 @@ fn conduct(
         }
     };
     let num_not_stored = engine.num_not_stored();
-    // The view ends when no sender of events is left.
+    // The view ends when no sender of events is left, and the trials with it.
     drop((is_running, engine));
     let _ = watching.join();
+    if let Err(panic) = trials.join() {
+        panic::resume_unwind(panic);
+    }
     Ok(Conducted { session, removed, num_not_stored, end_is_stored })
 }
 

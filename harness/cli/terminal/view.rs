@@ -12,7 +12,10 @@ use muster_report::{
     progress,
     style::one_line,
 };
-use muster_session::{event::Event, front::signals::ONE_MORE};
+use muster_session::{
+    event::Event,
+    front::{libtest::Frontend, signals::ONE_MORE},
+};
 use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -63,12 +66,12 @@ impl View {
         }
     }
 
-    /// Prints what happens, on a thread of its own, until nothing more can happen.
-    pub fn watch(self, events: UnboundedReceiver<Event>) -> JoinHandle<()> {
+    /// Prints what happens, on a thread of its own, until nothing more can happen. libtest's trials see it, too.
+    pub fn watch(self, events: UnboundedReceiver<Event>, trials: Frontend) -> JoinHandle<()> {
         thread::spawn(move || {
             let _no_echo = NoEcho::begin(self.terminal);
             let is_live = self.terminal.live && !self.is_silent;
-            let mut watching = Watching::new(self);
+            let mut watching = Watching::new(self, trials);
             if is_live { watching.live(events) } else { watching.plain(events) }
         })
     }
@@ -76,6 +79,7 @@ impl View {
 
 struct Watching {
     terminal: Terminal,
+    trials: Frontend,
     is_silent: bool,
     done: u32,
     total: u32,
@@ -93,9 +97,9 @@ enum Queued {
 }
 
 impl Watching {
-    fn new(view: View) -> Self {
+    fn new(view: View, trials: Frontend) -> Self {
         let View { terminal, is_silent, total, done, board } = view;
-        Self { terminal, is_silent, done, total, board, started: Instant::now(), queued: Vec::new() }
+        Self { terminal, trials, is_silent, done, total, board, started: Instant::now(), queued: Vec::new() }
     }
 
     /// Without a live view: what happens is printed as it happens.
@@ -155,6 +159,7 @@ impl Watching {
     }
 
     fn take(&mut self, event: Event) {
+        self.trials.saw(&event);
         let (paint, at) = (Paint { color: self.terminal.color }, self.started.elapsed());
         match event {
             Event::Started(case) => {

@@ -16,6 +16,7 @@ use crate::{
     usage::Usage,
 };
 use muster_text::{
+    Value,
     time::{Date, Timestamp},
     words,
 };
@@ -411,6 +412,18 @@ pub struct Session {
     /// The facts that may explain a change, by name: `site_hash`, `cluster.PARTITION`.
     #[serde(default)]
     pub facts: BTreeMap<String, String>,
+    /// The source of its cases; `None`: an older muster did not write that down.
+    #[serde(default)]
+    pub source: Option<SourceDefinition>,
+}
+
+/// The source of a session's cases, as another process makes it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDefinition {
+    /// The name of its kind: `rounds`.
+    pub kind: String,
+    /// The settings that this kind is made from.
+    pub definition: Value,
 }
 
 impl Session {

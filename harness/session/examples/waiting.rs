@@ -7,7 +7,7 @@ use muster_check::{cases::test_case::Rendered, site::quarantine::List};
 use muster_core::{
     case::{CaseName, SessionId},
     job::workload::{Limits, Program, Workload},
-    result::{About, Counting, Outcome, Session},
+    result::{About, Counting, Outcome, Purpose, Session},
     rules::{
         Rules,
         sanity::{Assertion, Claim},
@@ -75,6 +75,7 @@ fn turn(number: usize, max_jobs: usize, millis: u64) -> QueuedCase {
         scheduler: "fake".into(),
         max_jobs,
         attempt: 1,
+        purpose: Purpose::Run,
         answer: None,
         needs: Box::default(),
         about: Arc::new(move || about(number)),
@@ -150,7 +151,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
 
     println!("before       {} resident", status("VmRSS"));
     let begun = Instant::now();
-    let receivers: Vec<_> = engine.submit_all((0..cases).map(|number| turn(number, max_jobs, millis)));
+    engine.submit_all((0..cases).map(|number| turn(number, max_jobs, millis)));
     println!("submitted    {} resident, {} threads", status("VmRSS"), status("Threads"));
     tokio::time::sleep(Duration::from_millis(millis - millis / 4)).await;
     println!("running      {} resident, {} in the air", status("VmRSS"), engine.in_flight().len());
@@ -161,7 +162,6 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         println!("{}: {} {}", result.name, result.outcome, result.cause.as_deref().unwrap_or_default());
     }
     println!("peak         {} resident, {} threads at the end", status("VmHWM"), status("Threads"));
-    drop(receivers);
     std::fs::remove_dir_all(&folder)?;
     Ok(if passed == cases { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

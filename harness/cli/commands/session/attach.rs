@@ -43,7 +43,7 @@ use muster_host::owner;
 use muster_session::{
     ownership::takeover::{OwnedSession, PreviousOwner},
     runtime,
-    session_loop::{plan::SessionPlan, taken_over::Continued},
+    session_loop::{plan::SessionPlan, rounds::Rounds, taken_over::Continued},
 };
 use muster_store::{JobRow, Location, Reader, SessionRow, SessionState, Store};
 use std::{collections::BTreeSet, env, ffi::OsString, sync::Arc};
@@ -123,7 +123,11 @@ impl Unfinished {
         let Self { row, parsed } = self;
         let cli = &parsed.cli;
         let terminal = Terminal { aside: args::takes_stdout(cli)?, ..terminal };
-        let (policy, adjustments) = (cli.rounds.policy()?, Arc::new(cases::adjustments(cli)?));
+        let policy = match &row.session.source {
+            Some(source) => Rounds::policy_of(source).with_context(|| format!("session {}", row.session.id))?,
+            None => cli.rounds.policy()?,
+        };
+        let adjustments = Arc::new(cases::adjustments(cli)?);
         let mut selection = selection::select(cli, Depth::Every, terminal.live)?;
         settings::use_file_mode(cli, Some(&selection.system));
         terminal.diagnostics(&selection.diagnostics, &selection.sources);

@@ -34,7 +34,10 @@ use muster_core::{
 };
 use muster_host::{account, clock};
 use muster_report::secret::masked_setting;
-use muster_session::{runtime, session_loop::plan::SessionPlan};
+use muster_session::{
+    runtime,
+    session_loop::{plan::SessionPlan, rounds::Rounds},
+};
 use std::{collections::BTreeMap, path::PathBuf};
 use tokio::runtime::Runtime;
 
@@ -119,6 +122,7 @@ fn within(
 
 /// A session that begins now.
 fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Result<Session> {
+    let policy = cli.rounds.policy()?;
     Ok(Session {
         id: plan::session_id(),
         started: clock::now(),
@@ -131,10 +135,11 @@ fn begun(cli: &Cli, selection: &Selection, command: Vec<String>) -> anyhow::Resu
         version: env!("CARGO_PKG_VERSION").to_owned(),
         num_cases: 0,
         interrupted: false,
-        counting: cli.rounds.policy()?.counting(),
+        counting: policy.counting(),
         fail_on_skip: cli.rounds.fail_on_skip,
         extras: cli.rounds.session_extras.iter().map(without_secret).collect(),
         facts: site_hash(selection),
+        source: Some(Rounds::definition(policy)),
         ..Session::default()
     })
 }

@@ -22,11 +22,40 @@ pub struct Elapsed {
 }
 
 /// The signs beside the status and the times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Signs {
     /// The scheduler does not answer: the status is an old one.
     pub is_away: bool,
-    pub is_cancelled: bool,
+    /// The attempt is asked to stop.
+    pub stop: Option<Stop>,
+}
+
+/// The reason why an attempt stops that would go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stop {
+    /// The session is cancelled.
+    Cancelled,
+    /// A limit of its times is reached.
+    Limit(Clock),
+    /// A rule has seen enough. The log until then is judged for display.
+    Rule {
+        /// The name of the rule, as in the outcome.
+        name: String,
+        /// The values that it has seen, in one sentence.
+        why: String,
+    },
+    /// Another attempt counts in its place; which one, in one sentence.
+    Superseded(String),
+}
+
+/// The detail of the outcome of an attempt that another one replaces.
+pub const SUPERSEDED: &str = "superseded";
+
+impl Stop {
+    /// Returns whether the log of what is stopped is judged for display.
+    pub fn is_shown(&self) -> bool {
+        matches!(self, Self::Rule { .. })
+    }
 }
 
 /// An operation is tried again for this long while the other side cannot be reached.
@@ -44,10 +73,8 @@ pub enum Step {
     Judge(Ending),
     /// A limit has passed, but the scheduler does not answer: the job may have ended in time. Wait for news of it.
     Overdue,
-    /// A limit is reached: stop it.
-    TimedOut(Clock),
-    /// The session is cancelled: stop it.
-    Cancelled,
+    /// It has to end now.
+    Stop(Stop),
     /// It no longer exists.
     Lost { outcome: Outcome, cause: String },
 }
@@ -55,19 +82,19 @@ pub enum Step {
 /// Decides on a launched job. What ended by itself is judged even when the session is being cancelled. What ended unseen, after a limit
 /// had passed, is judged if it ended in time: the job's own times tell.
 pub fn next_step(status: &JobStatus, elapsed: Elapsed, limits: &Limits, signs: Signs) -> Step {
-    let (clock, spent) = match status {
-        JobStatus::Ended(ending) => return ended(ending, limits.run.filter(|_| elapsed.overdue.is_some())),
-        JobStatus::Gone { why, cause } => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
-        _ if signs.is_cancelled => return Step::Cancelled,
-        JobStatus::Running { has_ended: true, .. } => return Step::Wait { recheck_in: None },
-        JobStatus::Running { .. } => (Clock::Run, elapsed.running),
-        JobStatus::NotSeen | JobStatus::Pending { .. } => (Clock::Pending, elapsed.pending),
+    let (clock, spent) = match (status, signs.stop) {
+        (JobStatus::Ended(ending), _) => return ended(ending, limits.run.filter(|_| elapsed.overdue.is_some())),
+        (JobStatus::Gone { why, cause }, _) => return Step::Lost { outcome: Outcome::Disrupted(*why), cause: cause.clone() },
+        (_, Some(stop)) => return Step::Stop(stop),
+        (JobStatus::Running { has_ended: true, .. }, None) => return Step::Wait { recheck_in: None },
+        (JobStatus::Running { .. }, None) => (Clock::Run, elapsed.running),
+        (JobStatus::NotSeen | JobStatus::Pending { .. }, None) => (Clock::Pending, elapsed.pending),
     };
     let Some(limit) = limits.of(clock) else { return Step::Wait { recheck_in: None } };
     match limit.checked_sub(spent).filter(|left| !left.is_zero()) {
         Some(left) => Step::Wait { recheck_in: Some(left) },
         None if signs.is_away && elapsed.overdue.unwrap_or_default() < OUTAGE_LIMIT => Step::Overdue,
-        None => Step::TimedOut(clock),
+        None => Step::Stop(Stop::Limit(clock)),
     }
 }
 
@@ -78,7 +105,9 @@ fn ended(ending: &Ending, limit: Option<Duration>) -> Step {
     match (ending.limit, ending.disruption) {
         (Some(clock), _) => lost(Outcome::Timeout(clock), "the scheduler ended the job at its limit"),
         (None, Some(why)) => lost(Outcome::Disrupted(why), "the job was ended by the site"),
-        (None, None) if limit.is_some_and(|limit| ending.ended.since(ending.started) > limit) => Step::TimedOut(Clock::Run),
+        (None, None) if limit.is_some_and(|limit| ending.ended.since(ending.started) > limit) => {
+            Step::Stop(Stop::Limit(Clock::Run))
+        }
         (None, None) => Step::Judge(ending.clone()),
     }
 }
@@ -180,13 +209,13 @@ mod tests {
         let pending = JobStatus::Pending { why: "quota".into() };
         let over = JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None, has_ended: true };
         let rows = [
-            (&pending, limits(Some(3), Some(9)), Step::TimedOut(Clock::Pending)),
+            (&pending, limits(Some(3), Some(9)), Step::Stop(Stop::Limit(Clock::Pending))),
             (&pending, limits(Some(9), Some(3)), Step::Wait { recheck_in: Some(4 * SECOND) }),
             (&pending, limits(None, Some(3)), Step::Wait { recheck_in: None }),
             (&running(), limits(Some(3), Some(9)), Step::Wait { recheck_in: Some(4 * SECOND) }),
-            (&running(), limits(Some(9), Some(5)), Step::TimedOut(Clock::Run)),
+            (&running(), limits(Some(9), Some(5)), Step::Stop(Stop::Limit(Clock::Run))),
             (&over, limits(Some(9), Some(5)), Step::Wait { recheck_in: None }),
-            (&JobStatus::NotSeen, limits(Some(5), None), Step::TimedOut(Clock::Pending)),
+            (&JobStatus::NotSeen, limits(Some(5), None), Step::Stop(Stop::Limit(Clock::Pending))),
         ];
         for (status, limits, step) in rows {
             assert_eq!(next_step(status, elapsed, &limits, Signs::default()), step, "{status:?} {limits:?}");
@@ -194,11 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_by_itself_is_judged_even_when_cancelled() {
+    fn what_ended_by_itself_is_judged_even_when_it_is_asked_to_stop() {
         let status = JobStatus::Ended(ending(None));
-        let cancelled = Signs { is_cancelled: true, is_away: true };
-        assert_eq!(next_step(&status, Elapsed::default(), &limits(None, None), cancelled), Step::Judge(ending(None)));
-        assert_eq!(next_step(&running(), Elapsed::default(), &limits(None, None), cancelled), Step::Cancelled);
+        let over = JobStatus::Running { since: Timestamp(0), nodes: vec![], partly_ended: None, has_ended: true };
+        let rule = Stop::Rule { name: "flat".into(), why: "5 points without a change".into() };
+        for stop in [Stop::Cancelled, rule, Stop::Superseded("trial 7 has a value".into())] {
+            let signs = Signs { stop: Some(stop.clone()), is_away: true };
+            let step = |status| next_step(status, Elapsed::default(), &limits(None, None), signs.clone());
+            assert_eq!(step(&status), Step::Judge(ending(None)));
+            for status in [&running(), &over, &JobStatus::NotSeen] {
+                assert_eq!(step(status), Step::Stop(stop.clone()), "{status:?}");
+            }
+        }
     }
 
     #[test]
@@ -208,21 +244,21 @@ mod tests {
         let (just, long) = (Some(Duration::ZERO), Some(OUTAGE_LIMIT));
         // The status, since when a limit has passed, whether the scheduler is away, what follows.
         let rows = [
-            (running(), None, false, Step::TimedOut(Clock::Run)),
+            (running(), None, false, Step::Stop(Stop::Limit(Clock::Run))),
             (running(), None, true, Step::Overdue),
             (running(), just, true, Step::Overdue),
-            (running(), just, false, Step::TimedOut(Clock::Run)),
-            (running(), long, true, Step::TimedOut(Clock::Run)),
+            (running(), just, false, Step::Stop(Stop::Limit(Clock::Run))),
+            (running(), long, true, Step::Stop(Stop::Limit(Clock::Run))),
             (JobStatus::NotSeen, None, true, Step::Overdue),
-            (JobStatus::NotSeen, long, true, Step::TimedOut(Clock::Pending)),
+            (JobStatus::NotSeen, long, true, Step::Stop(Stop::Limit(Clock::Pending))),
             (ran(9), just, false, judged(9)),
-            (ran(10), just, false, Step::TimedOut(Clock::Run)),
-            (ran(10), long, true, Step::TimedOut(Clock::Run)),
+            (ran(10), just, false, Step::Stop(Stop::Limit(Clock::Run))),
+            (ran(10), long, true, Step::Stop(Stop::Limit(Clock::Run))),
             (ran(10), None, false, judged(10)),
         ];
         for (status, overdue, is_away, step) in rows {
             let elapsed = Elapsed { pending: 10 * SECOND, running: 10 * SECOND, overdue };
-            let signs = Signs { is_away, is_cancelled: false };
+            let signs = Signs { is_away, stop: None };
             assert_eq!(next_step(&status, elapsed, &limits(Some(9), Some(9)), signs), step, "{status:?} {overdue:?} {is_away}");
         }
         // Without a limit nothing is overdue.

@@ -4,6 +4,7 @@ use crate::{
     case::{
         judging::{JudgeIn, Judges},
         outages::Outages,
+        record::End,
     },
     event::{Event, Limit},
     folders::Folders,
@@ -11,9 +12,10 @@ use crate::{
 };
 use muster_core::{
     case::{CaseName, Identifier},
+    decisions::pipeline::{SUPERSEDED, Stop},
     job::scheduler::Job,
     live::CaseProgress,
-    result::{Phase, Session},
+    result::{Outcome, Phase, Session},
     secret::Secrets,
 };
 use muster_store::{Describe, Store};
@@ -24,8 +26,8 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::mpsc::UnboundedSender,
-    time::{Instant, sleep},
+    sync::{mpsc::UnboundedSender, watch},
+    time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +42,13 @@ pub struct InFlight {
     pub job: Arc<Job>,
     /// It is not the case itself, but tears down what that has left.
     pub tears_down: bool,
+}
+
+/// The attempts that are asked to stop, and why.
+type Stops = BTreeMap<CaseName, BTreeMap<u32, Stop>>;
+
+fn asked<'a>(stops: &'a Stops, case: &CaseName, attempt: u32) -> Option<&'a Stop> {
+    stops.get(case)?.get(&attempt)
 }
 
 /// Shared by the engine and all its cases.
@@ -66,6 +75,8 @@ pub(crate) struct Context {
     pub(crate) judges: Judges,
     pub(crate) secrets: Secrets,
     outages: Outages,
+    /// The attempts that are to stop before they end by themselves.
+    stops: watch::Sender<Stops>,
     /// Results that could not be stored.
     pub(crate) not_stored: AtomicU32,
 }
@@ -104,6 +115,7 @@ impl Context {
             judges: Judges::new(judge),
             secrets,
             outages: Outages::default(),
+            stops: watch::Sender::default(),
             not_stored: AtomicU32::new(0),
         }
     }
@@ -142,11 +154,34 @@ impl Context {
         }
     }
 
-    /// Lets time pass, but not beyond the end of the session.
-    pub(crate) async fn pause(&self, length: Duration) {
+    /// Asks an attempt to stop. What has ended by then stays as it ended.
+    pub(crate) fn ask_to_stop(&self, case: &CaseName, attempt: u32, stop: Stop) {
+        self.stops.send_modify(|stops| {
+            stops.entry(case.clone()).or_default().entry(attempt).or_insert(stop);
+        });
+    }
+
+    /// Why an attempt is to stop at this moment; `None`: it is not.
+    pub(crate) fn stop_now(&self, case: &CaseName, attempt: u32) -> Option<Stop> {
+        if self.cancel.is_cancelled() { Some(Stop::Cancelled) } else { asked(&self.stops.borrow(), case, attempt).cloned() }
+    }
+
+    /// Resolves when an attempt is to stop.
+    pub(crate) async fn stop_of(&self, case: &CaseName, attempt: u32) {
+        let mut stops = self.stops.subscribe();
         tokio::select! {
-            () = sleep(length) => {}
             () = self.cancel.cancelled() => {}
+            _ = stops.wait_for(|stops| asked(stops, case, attempt).is_some()) => {}
+        }
+    }
+
+    /// How an attempt ends that has stopped for this reason.
+    pub(crate) fn stopped(&self, stop: Stop, phase: Phase) -> End {
+        match stop {
+            Stop::Rule { name, why } => End::new(Outcome::Stopped(name), phase, why),
+            Stop::Superseded(by) => End::new(Outcome::Stopped(SUPERSEDED.to_owned()), phase, by),
+            Stop::Limit(clock) => End::new(Outcome::Timeout(clock), phase, format!("stopped at its {}", clock.key())),
+            Stop::Cancelled => End::new(Outcome::Abort, phase, self.why_cancelled()),
         }
     }
 

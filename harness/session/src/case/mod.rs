@@ -71,13 +71,15 @@ enum Progress {
 
 /// Runs a case and survives it.
 pub(crate) async fn contained(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, queued: QueuedCase) -> CaseResult {
-    let (name, about, attempt, begun) = (Arc::clone(&queued.name), Arc::clone(&queued.about), queued.attempt, clock::now());
+    let (name, about, begun) = (Arc::clone(&queued.name), Arc::clone(&queued.about), clock::now());
+    let (attempt, purpose) = (queued.attempt, queued.purpose);
     let life = Box::pin(run_case(context, scheduler, queued));
     let panic = match AssertUnwindSafe(life).catch_unwind().await {
         Ok(result) => return result,
         Err(panic) => panic,
     };
     let mut record = Record::of(Arc::clone(&name), about(), attempt, begun);
+    record.result.purpose = purpose;
     let end = End::infra(Phase::Run, format!("a step of this case panicked: {}", panic_message(&*panic)));
     if let Some(lost) = context.in_flight_of(&name) {
         record.result.identifier = Some(lost.job.identifier.clone());
@@ -175,16 +177,16 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     let mut attempt = Attempt::new(context, scheduler, Arc::clone(&record.name), Arc::clone(&plan.job), plan.limits)
         .with_log_limit(plan.rules.log_limit)
         .numbered(record.result.attempt);
-    let end = match run_from(&mut attempt, &mut plan, progress, record).await {
+    let over = run_from(&mut attempt, &mut plan, progress, record).await;
+    let end = match over {
         AttemptEnd::NothingRan(end) => end,
         AttemptEnd::Ended(ended) => {
-            let (name, number) = (Arc::clone(&record.name), record.result.attempt);
-            let Plan { folder, job, rules, limits, .. } = &*plan;
-            let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
-            let files = AttemptFiles { name, folder, number, identifier, stage };
-            attempt.store_phase(Phase::Sanity, record);
-            let end = Box::pin(judge(context, record, Arc::clone(rules), *ended, limits.judge, files)).await;
+            let end = judged(context, &attempt, &plan, *ended, record).await;
             crash_points::reached(Point::Judged);
+            end
+        }
+        AttemptEnd::Shown(end, ended) => {
+            judged(context, &attempt, &plan, *ended, record).await;
             end
         }
         AttemptEnd::Stopped(end, spool) => {
@@ -205,6 +207,16 @@ async fn attempt(context: &Arc<Context>, scheduler: &Arc<dyn Scheduler>, ready: 
     }
     add_look_commands(stage, record);
     end
+}
+
+/// Judges its log, as planned.
+async fn judged(context: &Arc<Context>, attempt: &Attempt<'_>, plan: &Plan, ended: (Ending, Spool), record: &mut Record) -> End {
+    let (name, number) = (Arc::clone(&record.name), record.result.attempt);
+    let Plan { folder, job, rules, limits, .. } = plan;
+    let (folder, identifier, stage) = (folder.clone(), job.identifier.clone(), job.stage.clone());
+    let files = AttemptFiles { name, folder, number, identifier, stage };
+    attempt.store_phase(Phase::Sanity, record);
+    Box::pin(judge(context, record, Arc::clone(rules), ended, limits.judge, files)).await
 }
 
 /// From there until nothing of it runs.
@@ -235,7 +247,7 @@ async fn run_from(attempt: &mut Attempt<'_>, plan: &mut Plan, progress: Progress
 fn removed_by_sweep(over: AttemptEnd) -> AttemptEnd {
     let end = End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, "removed by muster sweep");
     match over {
-        AttemptEnd::Ended(ended) => AttemptEnd::Stopped(end, Box::new(ended.1)),
+        AttemptEnd::Ended(ended) | AttemptEnd::Shown(_, ended) => AttemptEnd::Stopped(end, Box::new(ended.1)),
         AttemptEnd::Stopped(_, spool) => AttemptEnd::Stopped(end, spool),
         AttemptEnd::NothingRan(_) => AttemptEnd::NothingRan(end),
     }

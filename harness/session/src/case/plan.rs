@@ -28,7 +28,7 @@ use muster_core::{
         scheduler::{Job, Scheduler},
         workload::Limits,
     },
-    result::{About, Outcome, Phase},
+    result::{About, CaseResult, Outcome, Phase},
     rules::Rules,
 };
 use muster_store::Intent;
@@ -67,8 +67,8 @@ pub(crate) async fn prepare(
     replaces: Option<&Identifier>,
     record: &mut Record,
 ) -> Result<Plan, End> {
-    if context.cancel.is_cancelled() {
-        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+    if let Some(stop) = context.stop_now(&record.name, record.result.attempt) {
+        return Err(context.stopped(stop, Phase::Plan));
     }
     let identifier = context.identifiers.draw();
     let (name, attempt) = (Arc::clone(&record.name), record.result.attempt);
@@ -127,10 +127,10 @@ impl Plan {
     /// From here on a crash leaves a row, never an unknown pod.
     async fn store(&self, context: &Context, record: &Record, about: &About, replaces: Option<&Identifier>) -> Result<(), End> {
         let Some(store) = &context.store else { return Ok(()) };
-        let (session, name, attempt, begun) =
-            (&context.session.id, &*record.name, record.result.attempt, record.result.times.begun);
+        let (session, name, begun) = (&context.session.id, &*record.name, record.result.times.begun);
+        let CaseResult { attempt, purpose, .. } = *record.result;
         let Self { job, rules, limits, .. } = self;
-        let intent = Intent { session, name, about, attempt, job, rules, limits, begun, replaces };
+        let intent = Intent { session, name, about, attempt, purpose, job, rules, limits, begun, replaces };
         store.intent(&intent).await.map_err(|error| End::infra(Phase::Plan, format!("store the plan: {}", chain(&error))))
     }
 }
@@ -152,9 +152,9 @@ async fn planned(
 
 /// Renders, plans and makes the stage folder. Blocks.
 fn plan(context: &Context, scheduler: &dyn Scheduler, draft: Draft, identifier: Identifier) -> Result<(Plan, About), End> {
-    if context.cancel.is_cancelled() {
+    if let Some(stop) = context.stop_now(&draft.name, draft.attempt) {
         // Others may have kept the thread for long.
-        return Err(End::new(Outcome::Abort, Phase::Plan, context.why_cancelled()));
+        return Err(context.stopped(stop, Phase::Plan));
     }
     let Draft { name, attempt: number, folder, render, refused, instead_of } = draft;
     let stage = context.folders.stage_of(AttemptId { case: &name, folder: &folder, number, identifier: &identifier });

@@ -7,7 +7,7 @@ use muster_check::{
 use muster_core::{
     case::CaseName,
     job::{descriptor::SchedulerName, outputs::Need, scheduler::Job, workload::Limits},
-    result::About,
+    result::{About, Purpose},
     rules::Rules,
 };
 use muster_text::{diagnostic::Diagnostic, time::Timestamp};
@@ -37,6 +37,7 @@ pub struct QueuedCase {
     pub max_jobs: usize,
     /// 1, 2, ...
     pub attempt: u32,
+    pub purpose: Purpose,
     /// The cases that must have passed before. They are submitted before it or with it, or recalled.
     pub needs: Box<[Need]>,
     /// The answer of its scheduler before it is launched; `None`: it is not asked.
@@ -94,6 +95,7 @@ impl QueuedCase {
             scheduler: adjustments.scheduler(partition).as_name(),
             max_jobs: partition.max_jobs,
             attempt,
+            purpose: Purpose::Run,
             needs: case.needs().into(),
             answer: None,
             about: {

@@ -67,7 +67,9 @@ pub(crate) struct Record {
 impl Record {
     /// A case got its slot, or never will.
     pub(crate) fn new(queued: &QueuedCase, begun: Timestamp) -> Self {
-        Self::of(Arc::clone(&queued.name), (queued.about)(), queued.attempt, begun)
+        let mut record = Self::of(Arc::clone(&queued.name), (queued.about)(), queued.attempt, begun);
+        record.result.purpose = queued.purpose;
+        record
     }
 
     /// As `new`, for a case whose `QueuedCase` is consumed.

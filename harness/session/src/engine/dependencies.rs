@@ -25,13 +25,11 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
-use tokio::sync::oneshot;
 
 /// A submitted case that has not started.
 pub(crate) struct Waiting {
     pub(crate) id: CaseId,
     pub(crate) queued: QueuedCase,
-    pub(crate) answer: oneshot::Sender<Arc<CaseResult>>,
 }
 
 /// What is to be done now.
@@ -120,16 +118,16 @@ enum OutputState {
 
 impl Dependencies {
     /// Takes cases, in any order. What one needs is among them, or was taken before.
-    pub(crate) fn submit(&mut self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) -> Vec<Action> {
+    pub(crate) fn submit(&mut self, batch: Vec<QueuedCase>) -> Vec<Action> {
         let folders: HashMap<Arc<CaseName>, usize> =
-            batch.iter().enumerate().map(|(at, (queued, _))| (Arc::clone(&queued.name), at)).collect();
+            batch.iter().enumerate().map(|(at, queued)| (Arc::clone(&queued.name), at)).collect();
         let needs = |queued: &QueuedCase| queued.needs.iter().filter_map(|need| folders.get(&need.case).copied()).collect();
-        let needs: Vec<Vec<usize>> = batch.iter().map(|(queued, _)| needs(queued)).collect();
+        let needs: Vec<Vec<usize>> = batch.iter().map(needs).collect();
         let mut batch: Vec<_> = batch.into_iter().map(Some).collect();
         let mut ids = Vec::with_capacity(batch.len());
         for at in graph::needs_first(&needs) {
-            if let Some((queued, answer)) = batch[at].take() {
-                ids.push(self.add(queued, answer));
+            if let Some(queued) = batch[at].take() {
+                ids.push(self.add(queued));
             }
         }
         let news = self.graph.resolve(&ids);
@@ -235,11 +233,11 @@ impl Dependencies {
         self.entries.values().filter_map(|entry| Some((entry.provider()?, report(entry)))).collect()
     }
 
-    fn add(&mut self, mut queued: QueuedCase, answer: oneshot::Sender<Arc<CaseResult>>) -> CaseId {
+    fn add(&mut self, mut queued: QueuedCase) -> CaseId {
         let needs = std::mem::take(&mut queued.needs);
         let needs = needs.into_iter().map(|need| (self.known(&need.case), need)).map(|(id, need)| (need, id)).collect();
         let id = self.enter(Arc::clone(&queued.name), needs);
-        self.entry(id).held = Some(Box::new(Waiting { id, queued, answer }));
+        self.entry(id).held = Some(Box::new(Waiting { id, queued }));
         id
     }
 

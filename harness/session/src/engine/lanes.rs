@@ -27,7 +27,6 @@ use std::{
     collections::{BTreeSet, VecDeque},
     sync::{Arc, atomic::Ordering},
 };
-use tokio::sync::oneshot;
 
 /// How many cases that never begin are written to the store at once: it commits what has queued.
 const UNSTARTED_AT_ONCE: usize = 64;
@@ -104,6 +103,7 @@ impl Shared {
     /// Begins nothing more, for this reason unless there is one already.
     pub(super) fn close(self: &Arc<Self>, why: String) {
         self.state().closed.get_or_insert(why);
+        self.news.notify_waiters();
         self.abort_waiting();
     }
 
@@ -138,7 +138,7 @@ impl Shared {
                 async move {
                     let record = Record::new(&waiting.queued, clock::now());
                     let result = CaseResult { blocked_by, ..record.close(end, clock::now()) };
-                    shared.over(waiting.id, result, waiting.answer).await;
+                    shared.over(waiting.id, result).await;
                 }
             };
             futures_util::stream::iter(cases).for_each_concurrent(UNSTARTED_AT_ONCE, close).await;
@@ -147,9 +147,9 @@ impl Shared {
 
     /// One case, from its slot to the next one's.
     async fn run(self: Arc<Self>, waiting: Waiting, lane: String) {
-        let Waiting { id, mut queued, answer } = waiting;
+        let Waiting { id, mut queued } = waiting;
         if let Some(why) = self.closed_before_the_answer(&mut queued).await {
-            self.close_unstarted(vec![(Waiting { id, queued, answer }, End::new(Outcome::Abort, Phase::Plan, why), None)]);
+            self.close_unstarted(vec![(Waiting { id, queued }, End::new(Outcome::Abort, Phase::Plan, why), None)]);
             return self.free_slot(&lane);
         }
         let result = if let Some(scheduler) = self.schedulers.get(&queued.name.partition) {
@@ -158,7 +158,7 @@ impl Shared {
             let cause = format!("partition {} has no scheduler in this session", queued.name.partition);
             Record::new(&queued, clock::now()).close(End::config(Phase::Plan, cause), clock::now())
         };
-        Box::pin(self.over(id, result, answer)).await;
+        Box::pin(self.over(id, result)).await;
         self.free_slot(&lane);
     }
 
@@ -189,8 +189,8 @@ impl Shared {
         }
     }
 
-    /// A case has its result: on disk first, then to everybody who waits for it.
-    async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult, answer: oneshot::Sender<Arc<CaseResult>>) {
+    /// A case has its result: on disk first, then for everybody to see.
+    async fn over(self: &Arc<Self>, id: CaseId, mut result: CaseResult) {
         self.mark(id, &mut result);
         result.hide(&self.context.secrets);
         // For the store alone: a session remembers thousands of results.
@@ -214,7 +214,6 @@ impl Shared {
             state.releasing += releases(&actions);
             (failed && self.maxfail.is_some_and(|limit| state.failures >= limit), actions)
         };
-        let _ = answer.send(result);
         crash_points::reached(crash_points::Point::Reported);
         if enough {
             let failures = self.maxfail.unwrap_or_default();

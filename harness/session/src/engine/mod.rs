@@ -29,7 +29,8 @@ use crate::{
 };
 use muster_check::site::{Partition, quarantine::List};
 use muster_core::{
-    case::SessionId,
+    case::{CaseName, SessionId},
+    decisions::pipeline::Stop,
     job::scheduler::Scheduler,
     live::CaseProgress,
     result::{CaseResult, Session},
@@ -44,7 +45,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{Notify, mpsc::UnboundedSender, oneshot},
+    sync::{Notify, mpsc::UnboundedSender},
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
@@ -198,19 +199,9 @@ impl Engine {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Puts cases at the end of the queues of their partitions, in any order: a case waits for what it needs, and what others of
-    /// them need stays until they are over. What a case needs is among them, or was submitted or recalled before. Their
-    /// results arrive in the receivers, in the order of the cases, and as events.
-    pub fn submit_all(&self, cases: impl IntoIterator<Item = QueuedCase>) -> Vec<oneshot::Receiver<Arc<CaseResult>>> {
-        let (batch, results) = cases
-            .into_iter()
-            .map(|queued| {
-                let (answer, result) = oneshot::channel();
-                ((queued, answer), result)
-            })
-            .unzip();
-        self.take(batch);
-        results
+    /// Asks an attempt to stop, for this reason. One that waits for its slot ends when it gets it. What has ended stays as it ended.
+    pub fn stop(&self, case: &CaseName, attempt: u32, why: Stop) {
+        self.shared.context.ask_to_stop(case, attempt, why);
     }
 
     /// The scheduler of a partition.
@@ -230,9 +221,13 @@ impl Engine {
         self.shared.state().dependencies.recall(recalled);
     }
 
-    fn take(&self, batch: Vec<(QueuedCase, oneshot::Sender<Arc<CaseResult>>)>) {
+    /// Puts cases at the end of the queues of their partitions, in any order: a case waits for what it needs, and what others of
+    /// them need stays until they are over. What a case needs is among them, or was submitted or recalled before. Their
+    /// results are in [`Engine::ended`], and are events.
+    pub fn submit_all(&self, cases: impl IntoIterator<Item = QueuedCase>) {
+        let batch: Vec<_> = cases.into_iter().collect();
         // What another process has launched does not wait: the store knows more of it.
-        for (queued, _) in batch.iter().filter(|(queued, _)| !queued.is_launched()) {
+        for queued in batch.iter().filter(|queued| !queued.is_launched()) {
             let progress = CaseProgress { attempt: queued.attempt, since: clock::now(), ..CaseProgress::default() };
             self.shared.context.progress(&queued.name, progress, Some(&queued.about));
         }
@@ -268,6 +263,17 @@ impl Engine {
     /// Returns whether nothing more is started: the session was cancelled, or had too many failures.
     pub fn is_closed(&self) -> bool {
         self.shared.state().closed.is_some()
+    }
+
+    /// Resolves when nothing more is started.
+    pub async fn closed(&self) {
+        loop {
+            let news = self.shared.news.notified();
+            if self.is_closed() {
+                return;
+            }
+            news.await;
+        }
     }
 
     /// Ends the session in order: nothing is started, what runs is stopped, collected and cleaned up.

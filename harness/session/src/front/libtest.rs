@@ -1,8 +1,10 @@
 //! The frontend for libtest: one libtest-mimic trial for each case, which only waits for its result.
 //!
-//! It has no influence on order, time or number of running cases: those are the engine's. Nothing here is
-//! asynchronous, and [`run`] must not be called within an asynchronous task: it blocks until the last case is over.
+//! It reads the events of the session, as any printer does, and has no influence on order, time or number of running cases: those are the
+//! engine's. Nothing here is asynchronous, and [`run`] must not be called within an asynchronous task: it blocks until the last case is
+//! over.
 
+use crate::event::Event;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, FormatSetting, Trial};
 use muster_core::{
     case::CaseName,
@@ -15,27 +17,32 @@ use muster_core::{
 };
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, mpsc},
 };
-use tokio::sync::oneshot;
 
 /// No process of a container or batch node should count on more threads than this.
 const MAX_THREADS: usize = 512;
 
-/// A case that was handed to the engine.
+/// A trial that waits for the result of its case.
 #[derive(Debug)]
 pub struct Submitted {
     pub case: CaseName,
     /// The kind in libtest's output.
     pub scheduler: SchedulerName,
-    /// The channel on which its result will arrive.
-    pub result: oneshot::Receiver<Arc<CaseResult>>,
+    /// The result arrives here.
+    pub result: mpsc::Receiver<Arc<CaseResult>>,
 }
 
-/// Sends each case's result to its trial as soon as no round can change it.
+/// Sends each case's result to its trial as soon as no round can change it, and what is left when it is dropped.
 pub struct Frontend {
     policy: Policy,
-    waiting: Mutex<BTreeMap<CaseName, oneshot::Sender<Arc<CaseResult>>>>,
+    waiting: BTreeMap<CaseName, Waiting>,
+}
+
+/// A trial, and the last result of its case.
+struct Waiting {
+    sender: mpsc::Sender<Arc<CaseResult>>,
+    last: Option<Arc<CaseResult>>,
 }
 
 impl Frontend {
@@ -44,29 +51,28 @@ impl Frontend {
         let (mut waiting, mut submitted) = (BTreeMap::new(), Vec::new());
         for (name, scheduler) in cases {
             if let Entry::Vacant(vacant) = waiting.entry(name.clone()) {
-                let (sender, result) = oneshot::channel();
-                vacant.insert(sender);
+                let (sender, result) = mpsc::channel();
+                vacant.insert(Waiting { sender, last: None });
                 submitted.push(Submitted { case: name.clone(), scheduler, result });
             }
         }
-        (Self { policy, waiting: Mutex::new(waiting) }, submitted)
+        (Self { policy, waiting }, submitted)
     }
 
-    /// An attempt has ended.
-    pub fn ended(&self, result: &Arc<CaseResult>) {
+    /// Takes note of an event.
+    pub fn saw(&mut self, event: &Event) {
+        let Event::Finished(result) = event else { return };
+        let Some(waiting) = self.waiting.get_mut(&result.name) else { return };
+        waiting.last = Some(Arc::clone(result));
         if rounds::is_settled(self.policy, result) {
-            self.send(result);
+            self.waiting.remove(&result.name);
         }
     }
+}
 
-    /// Nothing runs any more: sends the results that are left, the last of each case.
-    pub fn close<'a>(self, results: impl DoubleEndedIterator<Item = &'a Arc<CaseResult>>) {
-        results.rev().for_each(|result| self.send(result));
-    }
-
-    fn send(&self, result: &Arc<CaseResult>) {
-        let waiter = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&result.name);
-        waiter.map(|waiter| waiter.send(Arc::clone(result)));
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.last.take().map(|last| self.sender.send(last));
     }
 }
 
@@ -107,7 +113,7 @@ pub fn run(arguments: &Arguments, cases: Vec<Submitted>, skips: Skips) -> Conclu
 
 fn trial(case: Submitted, skips: Skips) -> Trial {
     let Submitted { case, scheduler, result } = case;
-    Trial::ignorable_test(case.to_string(), move || match result.blocking_recv() {
+    Trial::ignorable_test(case.to_string(), move || match result.recv() {
         Ok(result) => completion(&result, skips),
         Err(_) => Err(Failed::from("the engine ended without a result for this case")),
     })

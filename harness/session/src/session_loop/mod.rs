@@ -1,10 +1,10 @@
 //! The session loop: what runs next, until nothing more does.
 //!
 //! ```text
-//! source --More(items)--> relaunch: what they need is there --> engine --results--> Attempts --+
-//!    ^                                                            ^ preflight: answers         |
-//!    | Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)              |
-//!    '-----------------------------------------------------------------------------------------'
+//! source --More(cases, items)--> relaunch: what they need is there --> engine --results--> Attempts --+
+//!    ^  '--Stop(attempts, why)-----------------------------------------^ ^ preflight: answers         |
+//!    | Rounds (fixed list, retries, reruns, duration), TakenOver (attach, resume)                     |
+//!    '---- a case has ended, a time has come (Until), the source has news ----------------------------'
 //! ```
 //! `plan` is what a session begins with; `restore` and `resume` say what of earlier sessions holds.
 
@@ -20,26 +20,29 @@ pub mod taken_over;
 use crate::{
     case::Work,
     engine::{Ended, Engine, EngineConfig, Ownership},
+    retry::SHORTEST_PAUSE,
 };
 use futures_util::{
-    future::{BoxFuture, join_all},
+    future::{BoxFuture, OptionFuture, join_all},
     stream::{FuturesUnordered, StreamExt},
 };
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     decisions::attempts::Attempts,
     job::scheduler::{NodeSeen, Scheduler},
-    result::{CaseResult, Session},
+    result::Session,
 };
 use muster_host::clock;
 use muster_store::{Seen, StoreError};
-use muster_text::Value;
+use muster_text::{Value, time::Timestamp};
 use plan::SessionPlan;
 use relaunch::Relaunch;
 use source::{Next, SoFar, Source};
 use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+/// A source that waits for a time is asked again after so long.
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// How long a description of nodes may take.
 const NODES_LIMIT: Duration = Duration::from_secs(5);
 
@@ -86,31 +89,25 @@ async fn nodes(schedulers: &BTreeMap<String, Arc<dyn Scheduler>>, cases: &[TestC
     nodes.into_values().collect()
 }
 
-/// The cases of a session, to run again those that others need.
-pub struct Cases<'a> {
-    pub cases: &'a [TestCase],
-    /// The changes of the command line to every case.
-    pub adjustments: &'a Arc<Adjustments>,
-}
-
-/// Runs what `source` gives, until it gives nothing more. `ended` is called with each result. Returns why the source is done, if that may
-/// surprise.
+/// Runs what `source` gives, until it gives nothing more. Returns why the source is done, if that may surprise. `adjustments`: the changes
+/// of the command line to every case.
 pub async fn run(
     engine: &Engine,
-    source: &mut impl Source,
-    cases: Cases<'_>,
+    source: &mut dyn Source,
+    adjustments: &Arc<Adjustments>,
     attempts: &mut Attempts,
-    ended: impl Fn(&Arc<CaseResult>),
 ) -> Option<String> {
-    let relaunch = Relaunch::new(cases.cases, cases.adjustments);
-    engine.open_lanes(cases.cases.iter().map(|case| &*case.place.partition));
+    let mut relaunch = Relaunch::of(&[], adjustments);
     for result in attempts.kept() {
         engine.recall(Arc::clone(result));
     }
     let (mut is_idle, mut questions) = (true, FuturesUnordered::new());
     loop {
-        match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed: engine.is_closed() }) {
+        let is_closed = engine.is_closed();
+        let until = match source.next(clock::now(), &SoFar { attempts, is_idle, is_closed }) {
             Next::More(batch) => {
+                engine.open_lanes(batch.cases.iter().map(|case| &*case.place.partition));
+                relaunch.learn(&batch.cases);
                 let mut items = relaunch.complete(batch.items, attempts);
                 if let Some(title) = batch.title {
                     engine.begin_round(&items, title).await;
@@ -119,30 +116,61 @@ pub async fn run(
                         items.retain(|item| !matches!(item.work, Work::New(_)));
                     }
                 }
-                questions.extend(preflight::questions(engine, &mut items, relaunch.cases(), cases.adjustments));
+                questions.extend(preflight::questions(engine, &mut items, &relaunch, adjustments));
                 engine.submit_all(items);
+                // What was submitted may be over at once.
+                is_idle = false;
+                None
+            }
+            Next::Stop { attempts, why } => {
+                for (case, attempt) in attempts {
+                    engine.stop(&case, attempt, why.clone());
+                }
+                continue;
             }
             Next::Done(why) => return why,
-            // Nothing can change its answer any more.
-            Next::Wait if is_idle => return None,
-            Next::Wait => {}
-        }
-        let news = ended_while_asking(engine, &mut questions).await;
+            // Nothing is started any more: nothing can change its answer.
+            Next::Wait | Next::Until(_) if is_idle && is_closed => return None,
+            Next::Until(at) => Some(at),
+            Next::Wait => None,
+        };
+        let news = news(engine, source, &mut questions, Waits { until, is_idle }).await?;
         is_idle = news.is_idle;
-        for result in news.results {
-            ended(&result);
-            attempts.add(result);
-        }
+        news.results.into_iter().for_each(|result| attempts.add(result));
     }
 }
 
-/// What has ended next. Meanwhile the questions to schedulers go on.
-async fn ended_while_asking(engine: &Engine, questions: &mut FuturesUnordered<BoxFuture<'_, ()>>) -> Ended {
+/// The time that a source waits for, and whether anything runs.
+#[derive(Clone, Copy)]
+struct Waits {
+    until: Option<Timestamp>,
+    is_idle: bool,
+}
+
+/// Waits for what a source is asked again for: what has ended by then. Meanwhile the questions to schedulers go on. `None`: nothing will
+/// come.
+async fn news(
+    engine: &Engine,
+    source: &mut dyn Source,
+    questions: &mut FuturesUnordered<BoxFuture<'_, ()>>,
+    Waits { until, is_idle }: Waits,
+) -> Option<Ended> {
+    let news = source.news();
+    if is_idle && until.is_none() && news.is_none() {
+        return None;
+    }
+    let nothing = Ended { results: Vec::new(), is_idle };
     let mut ended = pin!(engine.ended());
+    let mut news = pin!(OptionFuture::from(news));
     loop {
+        // The clock of the machine may be set: a long wait is cut into short ones.
+        let pause = until.map(|at| at.since(clock::now()).clamp(SHORTEST_PAUSE, LONGEST_PAUSE));
         tokio::select! {
-            ended = &mut ended => return ended,
+            ended = &mut ended, if !is_idle => return Some(ended),
             Some(()) = questions.next() => {}
+            Some(()) = &mut news => return Some(nothing),
+            () = sleep(pause.unwrap_or_default()), if pause.is_some() => return Some(nothing),
+            () = engine.closed(), if is_idle => return Some(nothing),
         }
     }
 }

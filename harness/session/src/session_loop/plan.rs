@@ -58,7 +58,7 @@ impl SessionPlan {
         let new = self.cases.iter().filter(|case| self.attempts.last_of(&case.name).is_none());
         let new = new.map(|case| (&*case.name, case.needs()));
         let to_run = self.started.iter().map(relaunch::needs).chain(new).collect();
-        let mut names = Relaunch::new(&self.cases, &self.adjustments).names(&to_run, &self.attempts);
+        let mut names = Relaunch::of(&self.cases, &self.adjustments).names(&to_run, &self.attempts);
         names.extend(self.started.iter().filter(|case| self.is_made_again(case)).map(|case| (*case.name).clone()));
         names
     }
@@ -85,7 +85,7 @@ impl SessionPlan {
         let made_again = started.extract_if(.., |case| self.is_made_again(case)).collect();
         let (cases, adjustments) = (Arc::clone(&self.cases), Arc::clone(&self.adjustments));
         let rest = Rounds { cases, adjustments, policy: self.policy, started: self.session.started, first, number: 0 };
-        TakenOver { started, made_again, rest }
+        TakenOver { started, made_again, continued: BTreeSet::new(), rest }
     }
 
     /// The cases that have no result, each with its scheduler.

@@ -4,6 +4,7 @@ use crate::{
     case::{QueuedCase, Work},
     engine::Engine,
     patience,
+    session_loop::relaunch::Relaunch,
 };
 use futures_util::future::BoxFuture;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::Partition};
@@ -14,16 +15,16 @@ use muster_core::{
     job::scheduler::{Finding, Scheduler},
 };
 use muster_text::time::format_duration;
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::watch;
 
 pub use crate::case::Refused;
 
 /// A question to the scheduler of a partition. Another partition may be on another cluster of the same scheduler.
 struct Question<'a> {
-    partition: &'a Partition,
+    partition: Arc<Partition>,
     scheduler: &'a Arc<dyn Scheduler>,
-    cases: Vec<&'a TestCase>,
+    cases: Vec<TestCase>,
     sender: watch::Sender<Option<Arc<Refused>>>,
 }
 
@@ -32,18 +33,18 @@ struct Question<'a> {
 pub(super) fn questions<'a>(
     engine: &'a Engine,
     batch: &mut [QueuedCase],
-    known: &HashMap<&'a CaseName, &'a TestCase>,
+    known: &Relaunch<'_>,
     adjustments: &'a Adjustments,
 ) -> impl Iterator<Item = BoxFuture<'a, ()>> {
     let mut questions: Vec<Question<'a>> = Vec::new();
     for item in batch.iter_mut().filter(|item| matches!(item.work, Work::New(_) | Work::Relaunch(..))) {
-        let Some((case, scheduler)) = known.get(&*item.name).zip(engine.scheduler(&item.name.partition)) else { continue };
-        let partition = &*case.place.partition;
+        let Some((case, scheduler)) = known.case(&item.name).zip(engine.scheduler(&item.name.partition)) else { continue };
+        let partition = Arc::clone(&case.place.partition);
         let at = questions.iter().position(|question| question.partition.name == partition.name).unwrap_or_else(|| {
             questions.push(Question { partition, scheduler, cases: Vec::new(), sender: watch::Sender::default() });
             questions.len() - 1
         });
-        questions[at].cases.push(case);
+        questions[at].cases.push(case.clone());
         item.answer = Some(questions[at].sender.subscribe());
     }
     questions.into_iter().map(move |question| Box::pin(answered(engine, question, adjustments)) as BoxFuture<'a, ()>)
@@ -51,8 +52,8 @@ pub(super) fn questions<'a>(
 
 /// Asks, and says so if the answer takes long.
 async fn answered(engine: &Engine, Question { partition, scheduler, cases, sender }: Question<'_>, adjustments: &Adjustments) {
-    let asked = ask(&**scheduler, cases.into_iter(), adjustments, engine.session());
-    let tell = || engine.warn(still_asking(&adjustments.scheduler(partition).to_string(), &partition.name));
+    let asked = ask(&**scheduler, cases.iter(), adjustments, engine.session());
+    let tell = || engine.warn(still_asking(&adjustments.scheduler(&partition).to_string(), &partition.name));
     let refused = patience::told(tell, asked).await;
     sender.send_replace(Some(Arc::new(refused)));
 }

@@ -26,24 +26,30 @@ pub(crate) fn needs(case: &QueuedCase) -> (&CaseName, &[Need]) {
 
 /// The cases that can run again for those that need them.
 pub(crate) struct Relaunch<'a> {
-    cases: HashMap<&'a CaseName, &'a TestCase>,
+    cases: HashMap<Arc<CaseName>, TestCase>,
     adjustments: &'a Arc<Adjustments>,
 }
 
 impl<'a> Relaunch<'a> {
-    pub(crate) fn new(cases: &'a [TestCase], adjustments: &'a Arc<Adjustments>) -> Self {
-        Self { cases: cases.iter().map(|case| (&*case.name, case)).collect(), adjustments }
+    pub(crate) fn of(cases: &[TestCase], adjustments: &'a Arc<Adjustments>) -> Self {
+        let mut relaunch = Self { cases: HashMap::new(), adjustments };
+        relaunch.learn(cases);
+        relaunch
     }
 
-    /// All cases, by name.
-    pub(crate) fn cases(&self) -> &HashMap<&'a CaseName, &'a TestCase> {
-        &self.cases
+    /// Takes cases that the session has not seen before.
+    pub(crate) fn learn(&mut self, cases: &[TestCase]) {
+        self.cases.extend(cases.iter().map(|case| (Arc::clone(&case.name), case.clone())));
+    }
+
+    pub(crate) fn case(&self, name: &CaseName) -> Option<&TestCase> {
+        self.cases.get(name)
     }
 
     /// The cases that run again because the cases `to_run` need them. These are given with their needs.
     pub(crate) fn names(&self, to_run: &BTreeMap<&CaseName, &[Need]>, attempts: &Attempts) -> BTreeSet<CaseName> {
         let wanted = to_run.values().flat_map(|needs| needs.iter());
-        let needs_of = |name: &CaseName| self.cases.get(name).map(|case| case.needs()).unwrap_or_default();
+        let needs_of = |name: &CaseName| self.cases.get(name).map(TestCase::needs).unwrap_or_default();
         let is_gone = |name: &CaseName| {
             let can_run = self.cases.contains_key(name) && !to_run.contains_key(name);
             can_run && attempts.last_of(name).is_some_and(is_gone)

@@ -35,7 +35,7 @@ pub fn divide(cases: &mut Vec<TestCase>, past: &[(Session, Vec<CaseResult>)], fa
     let gone = {
         let run = cases.iter().filter(|case| again.contains(&*case.name)).map(|case| (&*case.name, case.needs()));
         let known = Attempts::of(Counting::Last, taken.values().cloned());
-        Relaunch::new(cases, &Arc::new(Adjustments::default())).names(&run.collect(), &known)
+        Relaunch::of(cases, &Arc::new(Adjustments::default())).names(&run.collect(), &known)
     };
     again.extend(gone);
     taken.retain(|name, _| !again.contains(name));

@@ -8,10 +8,16 @@ use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments};
 use muster_core::{
     case::CaseName,
     decisions::rounds::{self, Policy, Round},
-    result::CaseResult,
+    result::{CaseResult, SourceDefinition},
 };
 use muster_text::time::Timestamp;
+use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
+
+/// A session cannot be continued.
+#[derive(Debug, thiserror::Error)]
+#[error("its cases come from `{0}`, as a newer muster has stored it: continue it with that version")]
+pub struct UnknownSource(String);
 
 /// A round begins when the one before it is over: the rules are those of [`muster_core::decisions::rounds`].
 pub struct Rounds {
@@ -43,17 +49,39 @@ impl Source for Rounds {
                 }
             }
         };
+        let is_first = self.number == 0;
         self.number = if again.is_some() { self.number + 1 } else { self.first };
         let items = self.round(again.as_ref());
         if items.is_empty() && again.is_some() {
             return Next::Done(None);
         }
         let title = again.map(|_| title(self.policy, self.number, items.len()));
-        Next::More(Batch { items, number: self.number, title })
+        let cases = if is_first { Arc::clone(&self.cases) } else { Arc::default() };
+        Next::More(Batch { cases, items, number: self.number, title })
     }
 }
 
 impl Rounds {
+    /// The kind of this source, as sessions store it.
+    const KIND: &str = "rounds";
+
+    /// The definition that a session stores.
+    pub fn definition(policy: Policy) -> SourceDefinition {
+        SourceDefinition { kind: Self::KIND.to_owned(), definition: json!(policy) }
+    }
+
+    /// The policy of a session that another process has begun.
+    ///
+    /// # Errors
+    /// The session has a source that this version does not know.
+    pub fn policy_of(source: &SourceDefinition) -> Result<Policy, UnknownSource> {
+        let unknown = || UnknownSource(source.kind.clone());
+        if source.kind != Self::KIND {
+            return Err(unknown());
+        }
+        serde_json::from_value(source.definition.clone()).map_err(|_| unknown())
+    }
+
     /// The attempts by which it is decided what follows a round.
     fn deciding<'a>(&self, so_far: &SoFar<'a>) -> Vec<&'a CaseResult> {
         match self.policy {

@@ -4,6 +4,7 @@ use crate::{
     case::{QueuedCase, StoredCase, Work, render},
     session_loop::source::{Batch, Next, SoFar, Source},
 };
+use futures_util::future::BoxFuture;
 use muster_check::{cases::test_case::TestCase, selection::adjust::Adjustments, site::System};
 use muster_core::{
     case::CaseName,
@@ -19,10 +20,16 @@ pub struct TakenOver<S> {
     pub started: Vec<QueuedCase>,
     /// Started as well: what had passed, and was made again because others need it. It belongs to the first batch.
     pub made_again: Vec<QueuedCase>,
+    /// Started, and continued by now.
+    pub continued: BTreeSet<(Arc<CaseName>, u32)>,
     pub rest: S,
 }
 
 impl<S: Source> Source for TakenOver<S> {
+    fn news(&mut self) -> Option<BoxFuture<'_, ()>> {
+        self.rest.news()
+    }
+
     fn next(&mut self, now: Timestamp, so_far: &SoFar<'_>) -> Next {
         loop {
             match self.rest.next(now, so_far) {
@@ -30,13 +37,14 @@ impl<S: Source> Source for TakenOver<S> {
                     let number = batch.number;
                     let batch = self.continued(batch, so_far);
                     // A round that was over before runs nothing. The first one may be empty.
-                    if !batch.items.is_empty() || number == 1 {
+                    if !batch.items.is_empty() || !batch.cases.is_empty() || number == 1 {
                         return Next::More(batch);
                     }
                 }
-                Next::Done(_) if !self.started.is_empty() => {
+                Next::Wait | Next::Until(_) | Next::Done(_) if so_far.is_idle && !self.started.is_empty() => {
                     let items = std::mem::take(&mut self.started);
-                    return Next::More(Batch { items, number: 0, title: None });
+                    self.note(&items);
+                    return Next::More(Batch { items, ..Batch::default() });
                 }
                 next => return next,
             }
@@ -45,21 +53,29 @@ impl<S: Source> Source for TakenOver<S> {
 }
 
 impl<S> TakenOver<S> {
+    /// A source that gives these once more does not know that they run already.
+    fn note(&mut self, started: &[QueuedCase]) {
+        self.continued.extend(started.iter().map(|case| (Arc::clone(&case.name), case.attempt)));
+    }
+
     /// What is left of a batch.
     fn continued(&mut self, batch: Batch, so_far: &SoFar<'_>) -> Batch {
-        let Batch { items, number, title } = batch;
+        let Batch { cases, items, number, title } = batch;
         let mut started = std::mem::take(&mut self.made_again);
         {
             let given: BTreeSet<(&CaseName, u32)> = items.iter().map(|item| (&*item.name, item.attempt)).collect();
             let is_of_it = |case: &mut QueuedCase| case.attempt == number || given.contains(&(&*case.name, case.attempt));
             started.extend(self.started.extract_if(.., is_of_it));
         }
+        self.note(&started);
         let items = {
             let known: BTreeSet<&CaseName> = started.iter().map(|case| &*case.name).collect();
-            let has_ended = |case: &QueuedCase| so_far.attempts.has(&case.name, case.attempt);
-            items.into_iter().filter(|case| !known.contains(&*case.name) && !has_ended(case)).collect::<Vec<_>>()
+            let is_over = |case: &QueuedCase| so_far.attempts.has(&case.name, case.attempt);
+            let is_continued = |case: &QueuedCase| self.continued.contains(&(Arc::clone(&case.name), case.attempt));
+            let is_new = |case: &QueuedCase| !known.contains(&*case.name) && !is_over(case) && !is_continued(case);
+            items.into_iter().filter(is_new).collect::<Vec<_>>()
         };
-        Batch { items: started.into_iter().chain(items).collect(), number, title }
+        Batch { items: started.into_iter().chain(items).collect(), cases, number, title }
     }
 }
 
@@ -77,7 +93,7 @@ pub struct Continued<'a> {
 impl Continued<'_> {
     /// An attempt that another process has started, as work for the engine.
     pub fn queued(&self, row: JobRow) -> QueuedCase {
-        let JobRow { name, about, attempt, job, state, rules, limits, begun, launched_at, swept, .. } = row;
+        let JobRow { name, about, attempt, purpose, job, state, rules, limits, begun, launched_at, swept, .. } = row;
         let limits = limits.unwrap_or(Limits { pending: None, run: None, judge: Limits::JUDGE });
         let case = self.cases.iter().find(|case| *case.name == name);
         let partition = self.system.partitions.iter().find(|partition| partition.name == name.partition);
@@ -89,6 +105,7 @@ impl Continued<'_> {
             scheduler: job.scheduler.clone(),
             max_jobs: partition.map_or(1, |partition| partition.max_jobs),
             attempt,
+            purpose,
             needs: case.map(|case| case.needs().into()).unwrap_or_default(),
             answer: None,
             name: Arc::new(name),

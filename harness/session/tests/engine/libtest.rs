@@ -2,37 +2,52 @@
 
 use crate::support::{Bench, Case, case};
 use libtest_mimic::{Arguments, FormatSetting};
-use muster_core::decisions::pipeline::Skips;
-use muster_session::front::libtest::{Submitted, printing, run, silent};
+use muster_core::decisions::{
+    pipeline::Skips,
+    rounds::{Policy, Threshold},
+};
+use muster_session::{
+    event::Event,
+    front::libtest::{Frontend, printing, run, silent},
+};
 use serde_json::{Value, json};
-use std::fs;
+use std::{fs, thread};
 
 #[test]
 fn libtest_counts_what_the_engine_found_and_prints_its_causes() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-    let bench = runtime.block_on(Bench::new());
+    let mut bench = runtime.block_on(Bench::new());
     let fails = json!({ "statuses": [{ "state": "ended", "exit": 7 }] });
-    let submit = || {
-        let cases = [
-            case("passes", json!({})),
-            case("fails", fails.clone()),
-            Case { skip: Some("no GPU".into()), ..case("skips", Value::Null) },
-        ];
-        let submit = |case: Case| {
-            let _inside = runtime.enter();
-            let queued = case.queued();
-            let name = (*queued.name).clone();
-            Submitted { case: name, scheduler: "fake".into(), result: bench.submit(queued) }
-        };
-        cases.map(submit).into_iter().collect::<Vec<_>>()
+    let cases = || {
+        let skips = Case { skip: Some("no GPU".into()), ..case("skips", Value::Null) };
+        [case("passes", json!({})), case("fails", fails.clone()), skips].map(Case::queued)
     };
-    let counts = |arguments: &Arguments| {
-        let conclusion = run(arguments, submit(), Skips::Accepted);
+    let folder = bench.folder.path().to_owned();
+    let mut counts = |arguments: &Arguments| {
+        let cases = cases();
+        let names = cases.iter().map(|case| (&*case.name, "fake".into()));
+        let (mut frontend, submitted) = Frontend::of(Policy::Retry { max: 1, threshold: Threshold::Percent(100) }, names);
+        {
+            let _inside = runtime.enter();
+            bench.engine.submit_all(cases);
+        }
+        let events = &mut bench.events;
+        let conclusion = thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut ended = 0;
+                while ended < 3 {
+                    let event = events.blocking_recv().expect("the session goes on");
+                    ended += usize::from(matches!(event, Event::Finished(_)));
+                    frontend.saw(&event);
+                }
+            });
+            run(arguments, submitted, Skips::Accepted)
+        });
         (conclusion.num_passed, conclusion.num_failed, conclusion.num_ignored)
     };
     assert_eq!(counts(&silent()), (1, 1, 1));
 
-    let log = bench.folder.path().join("libtest.log");
+    let log = folder.join("libtest.log");
     let logfile = Some(log.display().to_string());
     let arguments = Arguments { logfile, test_threads: Some(1), ..printing(FormatSetting::Json, 3) };
     assert_eq!(counts(&arguments), (1, 1, 1));

@@ -9,7 +9,7 @@ use muster_core::{
         scheduler::{CallLimits, Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
         workload::{Limits, Program, Workload},
     },
-    result::{About, CaseResult, Counting, Session},
+    result::{About, CaseResult, Counting, Purpose, Session, SourceDefinition},
     rules::{
         Rules,
         sanity::{Assertion, Claim},
@@ -27,20 +27,20 @@ use serde_json::Map;
 use std::{
     collections::BTreeMap,
     path::Path,
+    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::sync::{
-    mpsc::{UnboundedReceiver, unbounded_channel},
-    oneshot,
-};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 pub(crate) struct Bench {
     pub(crate) engine: Engine,
     pub(crate) fake: FakeScheduler,
     pub(crate) events: UnboundedReceiver<Event>,
     pub(crate) folder: TempDir,
+    /// Results that nobody has asked for.
+    ended: Arc<Mutex<Vec<Arc<CaseResult>>>>,
     /// Another session on the same folders, begun before.
     _first: Option<Folders>,
 }
@@ -55,6 +55,9 @@ pub(crate) struct Options {
     pub(crate) fake: FakeScheduler,
     pub(crate) quarantine: List,
     pub(crate) counting: Counting,
+    pub(crate) source: Option<SourceDefinition>,
+    /// The folder of a session that is gone, in place of a new one.
+    pub(crate) folder: Option<TempDir>,
     /// Another session is at work on the same folders.
     pub(crate) beside_another: bool,
 }
@@ -89,11 +92,12 @@ impl Bench {
 
     /// Partitions `p` and `q`, both the fake's.
     pub(crate) async fn with(options: Options) -> Self {
-        let Options { policy, maxfail, ownership, scheduler, fake, quarantine, counting, beside_another } = options;
-        let folder = TempDir::new().expect("a folder");
+        let Options { policy, maxfail, ownership, scheduler, fake, quarantine, counting, source, folder, beside_another } =
+            options;
+        let folder = folder.unwrap_or_else(|| TempDir::new().expect("a folder"));
         let first = beside_another.then(|| places(folder.path()));
         let (sender, events) = unbounded_channel();
-        let session = Session { counting, ..session() };
+        let session = Session { counting, source, ..session() };
         let scheduler = scheduler.unwrap_or_else(|| Arc::new(fake.clone()));
         let engine = Engine::begin(EngineConfig {
             folders: places(folder.path()),
@@ -108,7 +112,7 @@ impl Bench {
             sweep: "muster sweep".to_owned(),
             secrets: muster_core::secret::Secrets::default(),
         });
-        Self { engine: engine.await.expect("a session"), fake, events, folder, _first: first }
+        Self { engine: engine.await.expect("a session"), fake, events, folder, ended: Arc::default(), _first: first }
     }
 
     /// Runs one scenario to its end.
@@ -121,8 +125,19 @@ impl Bench {
         std::iter::from_fn(|| self.events.try_recv().ok()).map(|event| line(&event)).collect()
     }
 
-    pub(crate) fn submit(&self, case: QueuedCase) -> oneshot::Receiver<Arc<CaseResult>> {
-        self.engine.submit_all([case]).remove(0)
+    pub(crate) fn submit(&self, case: QueuedCase) -> Submitted {
+        self.submit_all([case]).remove(0)
+    }
+
+    pub(crate) fn submit_all(&self, cases: impl IntoIterator<Item = QueuedCase>) -> Vec<Submitted> {
+        let cases: Vec<_> = cases.into_iter().collect();
+        let submitted = |case: &QueuedCase| {
+            let (engine, ended) = (self.engine.clone(), Arc::clone(&self.ended));
+            Submitted { engine, ended, name: Arc::clone(&case.name), attempt: case.attempt }
+        };
+        let all = cases.iter().map(submitted).collect();
+        self.engine.submit_all(cases);
+        all
     }
 
     /// What is left on the fake's server.
@@ -133,6 +148,35 @@ impl Bench {
     /// A path with the folder of this test cut off.
     pub(crate) fn relative(&self, text: &str) -> String {
         text.replace(&self.folder.path().display().to_string(), "")
+    }
+}
+
+/// A case that the engine has. Awaited, it gives its result; `None`: there will be none.
+pub(crate) struct Submitted {
+    engine: Engine,
+    ended: Arc<Mutex<Vec<Arc<CaseResult>>>>,
+    name: Arc<CaseName>,
+    attempt: u32,
+}
+
+impl IntoFuture for Submitted {
+    type Output = Option<Arc<CaseResult>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let mut is_idle = false;
+            loop {
+                let is_its = |result: &mut Arc<CaseResult>| result.name == *self.name && result.attempt == self.attempt;
+                let found = self.ended.lock().expect("no panic").extract_if(.., is_its).next();
+                if found.is_some() || is_idle {
+                    return found;
+                }
+                let news = self.engine.ended().await;
+                is_idle = news.is_idle;
+                self.ended.lock().expect("no panic").extend(news.results);
+            }
+        })
     }
 }
 
@@ -245,6 +289,7 @@ impl Case {
             scheduler: "fake".into(),
             max_jobs: self.max_jobs,
             attempt: 1,
+            purpose: Purpose::Run,
             answer: None,
             needs: self.needs.into(),
             about: {
@@ -298,10 +343,9 @@ impl Case {
 
 /// Submits everything, and waits for it.
 pub(crate) async fn all(bench: &Bench, cases: impl IntoIterator<Item = Case>) -> Vec<Arc<CaseResult>> {
-    let receivers: Vec<oneshot::Receiver<_>> = bench.engine.submit_all(cases.into_iter().map(Case::queued));
-    let mut results = Vec::with_capacity(receivers.len());
-    for receiver in receivers {
-        results.push(receiver.await.expect("a result"));
+    let mut results = Vec::new();
+    for submitted in bench.submit_all(cases.into_iter().map(Case::queued)) {
+        results.push(submitted.await.expect("a result"));
     }
     results
 }

@@ -8,7 +8,7 @@ use muster_core::{
         scheduler::{Job, NodeSeen, SectionExit},
     },
     live::{CaseProgress, CaseState, LiveCase},
-    result::{CaseResult, Outcome, Session, Times},
+    result::{CaseResult, Outcome, Session, SourceDefinition, Times},
     rules::perf::{Bounds, Measurement},
     secret::Secrets,
     usage::Usage,
@@ -84,6 +84,10 @@ pub(crate) fn session(row: &Row) -> Result<(Session, Held), Error> {
         selection: row.try_get("selection")?,
         night: row.try_get("night")?,
         facts: json(row, "facts")?,
+        source: match row.try_get("source")? {
+            Some(kind) => Some(SourceDefinition { kind, definition: json(row, "definition")? }),
+            None => None,
+        },
     };
     Ok((session, Held { owner: owner(row)?, heartbeat: row.try_get("heartbeat")? }))
 }
@@ -167,6 +171,7 @@ pub(crate) fn job(row: &Row, secrets: &Secrets) -> Result<JobRow, Error> {
         name: name(row)?,
         about: json(row, "about")?,
         attempt: row.try_get("attempt")?,
+        purpose: word(row, "purpose")?,
         job: launched_or_planned(row)?,
         state: word(row, "state")?,
         rules: open(row.try_get("rules")?, secrets).map_err(|cause| undecoded("rules", cause))?,

@@ -21,7 +21,7 @@ use muster_core::{
     case::{CaseName, SessionId},
     job::{scheduler::Job, workload::Limits},
     live::LiveCase,
-    result::{About, CaseResult, Session, SessionState},
+    result::{About, CaseResult, Purpose, Session, SessionState},
     rules::{Rules, perf::Measurement},
     secret::Secrets,
 };
@@ -68,6 +68,7 @@ pub struct JobRow {
     pub about: About,
     /// 1, 2, ... within the session.
     pub attempt: u32,
+    pub purpose: Purpose,
     /// The job, as launched if that is known, else as planned.
     pub job: Job,
     pub state: JobState,

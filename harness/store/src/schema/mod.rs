@@ -26,6 +26,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/0013_series_in_parts.sql"),
     include_str!("migrations/0014_whole_runs.sql"),
     include_str!("migrations/0015_fail_on_skip.sql"),
+    include_str!("migrations/0016_sources.sql"),
 ];
 
 /// Brings the database to the version this crate knows.

@@ -8,7 +8,7 @@ use muster_core::{
         scheduler::{Job, NodeSeen},
     },
     night::NightSpan,
-    result::{About, CaseResult, LogEnd, Session},
+    result::{About, CaseResult, LogEnd, Purpose, Session},
     secret::Secrets,
 };
 use muster_text::time::Timestamp;
@@ -187,6 +187,9 @@ pub(crate) struct IntentEntry {
     pub(crate) key: JobKey,
     pub(crate) case: CaseEntry,
     pub(crate) attempt: u32,
+    /// A spool of an older muster has none.
+    #[serde(default)]
+    pub(crate) purpose: Purpose,
     pub(crate) stage: Text,
     pub(crate) plan: Text,
     pub(crate) rules: Text,
@@ -202,6 +205,7 @@ impl IntentEntry {
             key: JobKey::new(intent.session, &intent.job.identifier),
             case: CaseEntry::of(intent.name, intent.about, hidden)?,
             attempt: intent.attempt,
+            purpose: intent.purpose,
             // For people and queries; what has to be exact is in the job.
             stage: intent.job.stage.to_string_lossy().into(),
             plan: encode_job(intent.job, hidden)?,

@@ -31,7 +31,7 @@ use muster_core::{
     job::{descriptor::Schedulers, scheduler::Job, workload::Limits},
     live::CaseProgress,
     night::NightSpan,
-    result::{About, CaseResult, LogEnd, Session},
+    result::{About, CaseResult, LogEnd, Purpose, Session},
     rules::Rules,
     secret::Secrets,
 };
@@ -58,6 +58,7 @@ pub struct Intent<'a> {
     pub about: &'a About,
     /// 1, 2, ... within the session.
     pub attempt: u32,
+    pub purpose: Purpose,
     pub job: &'a Job,
     /// The rules by which it will be judged: the files may have changed when a session is resumed.
     pub rules: &'a Rules,

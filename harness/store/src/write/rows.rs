@@ -317,7 +317,7 @@ mod tests {
     use muster_core::{
         case::CaseName,
         live::{CaseProgress, CaseState},
-        result::About,
+        result::{About, Purpose},
     };
 
     fn key(identifier: &str) -> JobKey {
@@ -333,7 +333,8 @@ mod tests {
     fn intent(identifier: &str, display: &str) -> Message {
         let [stage, plan, rules, limits] = ["", "{}", "{}", "{}"].map(Into::into);
         let (key, case, begun) = (key(identifier), case(display), Timestamp(1));
-        let entry = IntentEntry { key, case, attempt: 1, stage, plan, rules, limits, begun, replaces: None };
+        let entry =
+            IntentEntry { key, case, attempt: 1, purpose: Purpose::Run, stage, plan, rules, limits, begun, replaces: None };
         Message::Intent(Box::new(entry))
     }
 

@@ -90,6 +90,8 @@ fn columns(SessionEntry { session, command, extras, facts, owner: owned_by }: &S
         ("extras", text(extras)),
         ("selection", text(&session.selection)),
         ("night", session.night.to_value()),
+        ("source", session.source.as_ref().map(|source| source.kind.clone()).to_value()),
+        ("definition", session.source.as_ref().map(|source| source.definition.to_string()).to_value()),
         ("facts", text(facts)),
     ];
     columns.extend(owner(owned_by));

@@ -42,6 +42,7 @@ const JOB: Columns<IntentEntry> = &[
     ("identifier", |s, (.., intent)| s.bind(Arc::clone(&intent.key.identifier))),
     (r#""case""#, |s, (_, case, _)| s.bind(case)),
     ("attempt", |s, (.., intent)| s.bind(intent.attempt)),
+    ("purpose", |s, (.., intent)| s.bind(intent.purpose.as_str())),
     ("state", |s, _| s.bind("intent")),
     ("stage", |s, (.., intent)| s.bind(Arc::clone(&intent.stage))),
     ("plan", |s, (.., intent)| s.bind(Arc::clone(&intent.plan))),

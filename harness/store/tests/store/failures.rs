@@ -1,7 +1,11 @@
 //! What cannot be written or found.
 
 use crate::support::{database, intend, job, limits, owner, result, session};
-use muster_core::{case::SessionId, error::chain, result::Outcome};
+use muster_core::{
+    case::SessionId,
+    error::chain,
+    result::{Outcome, Purpose},
+};
 use muster_store::{Reader, Store, StoreError};
 use muster_text::time::Timestamp;
 use std::os::unix::ffi::OsStringExt;
@@ -89,6 +93,7 @@ async fn a_path_that_is_no_text_is_refused_before_anything_is_written() {
         name: &name,
         about: &about,
         attempt: 1,
+        purpose: Purpose::Run,
         job: &job,
         rules: &rules,
         limits: &limits(),

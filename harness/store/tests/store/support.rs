@@ -7,7 +7,7 @@ use muster_core::{
         workload::Limits,
     },
     night::NightRules,
-    result::{About, CaseResult, Counting, Outcome, Phase, Session, Times},
+    result::{About, CaseResult, Counting, Outcome, Phase, Purpose, Session, Times},
     rules::{
         Rules,
         perf::{Bounds, Direction, Measurement, Verdict},
@@ -190,7 +190,7 @@ pub(crate) async fn intend_as(
 ) -> Result<(), StoreError> {
     let (session, name, about, rules, limits) = (&job.session, &name(number), &about(), &rules(), &limits());
     let begun = Timestamp(1_000_000);
-    store.intent(&Intent { session, name, about, attempt, job, rules, limits, begun, replaces }).await
+    store.intent(&Intent { session, name, about, attempt, purpose: Purpose::Run, job, rules, limits, begun, replaces }).await
 }
 
 /// Where the folder of the socket of a server is, if the tests run on PostgreSQL.

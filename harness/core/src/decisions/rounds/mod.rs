@@ -18,6 +18,7 @@ use crate::{
     result::{CaseResult, Completion, Counting, Grade, OnDisruption, Outcome, Session},
 };
 use muster_text::time::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
@@ -28,7 +29,8 @@ use std::{
 const DISRUPTION_RETRIES: u32 = 2;
 
 /// The policy by which a session runs cases again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// `--max-retries`: what failed, so many times. 0: only what `on_disruption` says.
     Retry {
@@ -68,7 +70,8 @@ impl Policy {
 }
 
 /// `--retries-threshold`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Threshold {
     /// A number of failures.
     Count(u32),

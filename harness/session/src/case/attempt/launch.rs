@@ -18,7 +18,7 @@ use muster_core::{
         scheduler::{Disposition, Job, JobStatus, Launch, Scheduler},
         workload::Clock,
     },
-    result::{Outcome, Phase},
+    result::Phase,
 };
 use muster_host::clock;
 use muster_text::time::format_duration;
@@ -100,8 +100,8 @@ impl Attempt<'_> {
         self.context.phase(&self.case, Phase::Launch, None, Some(self.limit(Clock::Pending)));
         let (mut failures, mut redraws) = (Failures::default(), Redraws::default());
         loop {
-            if self.context.cancel.is_cancelled() {
-                return Err(End::new(Outcome::Abort, Phase::Launch, self.context.why_cancelled()));
+            if let Some(stop) = self.asked_to_stop() {
+                return Err(self.context.stopped(stop, Phase::Launch));
             }
             self.mark_may_exist();
             crash_points::reached(crash_points::Point::LaunchStarted);
@@ -167,14 +167,16 @@ impl Attempt<'_> {
     /// Brings what the job needs to where it will run. Its own limit ends it, and no clock counts it.
     async fn stage(&mut self) -> Result<(), End> {
         let (context, scheduler, job) = (Arc::clone(self.context), Arc::clone(self.scheduler), Arc::clone(&self.job));
-        let Some(staged) = scheduler.stage(&job, Box::pin(context.cancel.cancelled())) else { return Ok(()) };
+        let case = Arc::clone(&self.case);
+        let stop = Box::pin(context.stop_of(&case, self.number));
+        let Some(staged) = scheduler.stage(&job, stop) else { return Ok(()) };
         self.store_pending(Some(staged.what.clone()));
         context.phase(&self.case, Phase::Stage, Some(staged.what), None);
         let started = Instant::now();
         let ended = staged.done.await;
         self.clocks.leave_out(started.elapsed());
-        // The launch sees that it is cancelled.
-        ended.or_else(|error| if context.cancel.is_cancelled() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
+        // The launch sees why it is to stop.
+        ended.or_else(|error| if self.asked_to_stop().is_some() { Ok(()) } else { Err(End::failed(Phase::Stage, &error)) })
     }
 
     /// Goes on as another.
@@ -194,7 +196,7 @@ impl Attempt<'_> {
         match next_step(&seen, self.clocks.elapsed(), &self.limits, Signs::default()) {
             Step::Wait { recheck_in } => {
                 let pause = retry_after.max(SHORTEST_PAUSE);
-                self.context.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
+                self.pause(recheck_in.map_or(pause, |left| pause.min(left))).await;
                 Ok(())
             }
             _ => Err(self.timed_out(Clock::Pending, Some(&seen), Phase::Launch)),

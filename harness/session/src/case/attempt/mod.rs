@@ -6,7 +6,7 @@
 //!              v     |                            v     |
 //!         launch ----+--> Launched --> run: wait -------+--> Judge --------------> drain --> AttemptEnd::Ended
 //!            |                           |                    |
-//!            | error, limit, cancel      |                    | limit, cancel, gone, error
+//!            | error, stop               |                    | stop, gone, error
 //!            v                           |                    v
 //!           End                          +---------> Stop --> drain -------------> AttemptEnd::Stopped
 //! ```
@@ -35,7 +35,7 @@ use crate::{
 };
 use muster_core::{
     case::CaseName,
-    decisions::pipeline::{Elapsed, Signs, Step, next_step},
+    decisions::pipeline::{Elapsed, Signs, Step, Stop, next_step},
     error::{Class, SchedulerError, chain},
     job::{
         scheduler::{Disruption, Ending, Job, JobStatus, Leftovers, Scheduler},
@@ -48,7 +48,7 @@ use muster_core::{
 use muster_host::clock;
 use muster_text::time::{Timestamp, format_duration};
 use std::{sync::Arc, time::Duration};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// What was stopped says how it ended within this time, or not at all.
 const FINAL_STATUS_LIMIT: Duration = Duration::from_secs(1);
@@ -63,6 +63,21 @@ pub(crate) enum AttemptEnd {
     Ended(Box<(Ending, Spool)>),
     /// It was stopped or lost, and left a log: nothing to judge.
     Stopped(End, Box<Spool>),
+    /// A rule has stopped it: its log is judged for display, and does not decide how it ends.
+    Shown(End, Box<(Ending, Spool)>),
+}
+
+/// Why there is no ending to judge.
+struct Unended {
+    end: End,
+    /// A rule has stopped it.
+    is_shown: bool,
+}
+
+impl From<End> for Unended {
+    fn from(end: End) -> Self {
+        Self { end, is_shown: false }
+    }
 }
 
 /// One attempt at a case.
@@ -125,34 +140,40 @@ impl<'a> Attempt<'a> {
     pub(crate) async fn run(&mut self, record: &mut Record) -> AttemptEnd {
         let logs = Collector::start(self.scheduler, &self.job, self.log_limit);
         let followed = self.follow(record).await;
-        if let Err(end) = &followed {
+        if let Err(Unended { end, .. }) = &followed {
             Box::pin(self.stop(record)).await;
-            if self.stopped && matches!(end.outcome, Outcome::Timeout(_) | Outcome::Abort) {
+            if self.stopped && matches!(end.outcome, Outcome::Timeout(_) | Outcome::Abort | Outcome::Stopped(_)) {
                 Box::pin(self.final_status(record)).await;
             }
         }
-        let drained = Box::pin(logs.drain(&self.context.cancel, &self.context.give_up, followed.is_ok())).await;
+        let is_judged = !matches!(&followed, Err(Unended { is_shown: false, .. }));
+        let drained = Box::pin(logs.drain(&self.context.cancel, &self.context.give_up, is_judged)).await;
         crash_points::reached(crash_points::Point::LogDrained);
         match (followed, drained) {
             (Ok(ending), Drained::Whole(spool)) => AttemptEnd::Ended(Box::new((ending, spool))),
             (Ok(_), Drained::Cancelled(spool)) => {
                 AttemptEnd::Stopped(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled()), Box::new(spool))
             }
-            (Err(end), Drained::Whole(spool) | Drained::Cancelled(spool)) => AttemptEnd::Stopped(end, Box::new(spool)),
+            (Err(Unended { end, is_shown: true }), Drained::Whole(spool)) => {
+                AttemptEnd::Shown(end, Box::new((ending_so_far(record), spool)))
+            }
+            (Err(Unended { end, .. }), Drained::Whole(spool) | Drained::Cancelled(spool)) => {
+                AttemptEnd::Stopped(end, Box::new(spool))
+            }
             (Ok(_), Drained::NoLog(cause)) => {
                 AttemptEnd::NothingRan(End::new(Outcome::Invalid(Invalid::Logs), Phase::Run, cause))
             }
-            (Err(end), Drained::NoLog(_)) => AttemptEnd::NothingRan(end),
+            (Err(Unended { end, .. }), Drained::NoLog(_)) => AttemptEnd::NothingRan(end),
         }
     }
 
     /// Waits until it is over: the ending to judge, or why there is none.
-    async fn follow(&mut self, record: &mut Record) -> Result<Ending, End> {
+    async fn follow(&mut self, record: &mut Record) -> Result<Ending, Unended> {
         let mut seen: Option<JobStatus> = None;
         let mut failures = Failures::default();
         let mut overdue: Option<Instant> = None;
         loop {
-            let signs = Signs { is_away: failures.is_any(), is_cancelled: self.context.cancel.is_cancelled() };
+            let signs = Signs { is_away: failures.is_any(), stop: self.asked_to_stop() };
             let elapsed = Elapsed { overdue: overdue.map(|since| since.elapsed()), ..self.clocks.elapsed() };
             let status = seen.as_ref().unwrap_or(&JobStatus::NotSeen);
             let recheck_in = match next_step(status, elapsed, &self.limits, signs) {
@@ -166,9 +187,11 @@ impl<'a> Attempt<'a> {
                     Some(NO_NEWS)
                 }
                 Step::Judge(ending) => return Ok(ending),
-                Step::TimedOut(clock) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run)),
-                Step::Cancelled => return Err(End::new(Outcome::Abort, Phase::Run, self.context.why_cancelled())),
-                Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause)),
+                Step::Stop(Stop::Limit(clock)) => return Err(self.timed_out(clock, seen.as_ref(), Phase::Run).into()),
+                Step::Stop(stop) => {
+                    return Err(Unended { is_shown: stop.is_shown(), end: self.context.stopped(stop, Phase::Run) });
+                }
+                Step::Lost { outcome, cause } => return Err(End::new(outcome, Phase::Run, cause).into()),
             };
             let answer = tokio::select! {
                 biased;
@@ -179,11 +202,11 @@ impl<'a> Attempt<'a> {
                     }
                     continue;
                 }
-                () = self.context.cancel.cancelled() => continue,
+                () = self.context.stop_of(&self.case, self.number) => continue,
             };
             match answer {
                 // A scheduler that answers without news would be asked again at once, for ever.
-                Ok(status) if Some(&status) == seen.as_ref() => self.context.pause(SHORTEST_PAUSE).await,
+                Ok(status) if Some(&status) == seen.as_ref() => self.pause(SHORTEST_PAUSE).await,
                 Ok(status) => {
                     self.context.reached(&self.case.partition, Phase::Run);
                     failures = Failures::default();
@@ -198,14 +221,24 @@ impl<'a> Attempt<'a> {
                     seen = Some(status);
                 }
                 Err(error) if error.class == Class::Gone => {
-                    return Err(End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, chain(&error)));
+                    return Err(End::new(Outcome::Disrupted(Disruption::Deleted), Phase::Run, chain(&error)).into());
                 }
                 Err(error) => match failures.add(&error, None) {
                     Some(pause) => self.pause_before_retry(Phase::Run, &error, pause).await,
-                    None => return Err(End::failed(Phase::Run, &error)),
+                    None => return Err(End::failed(Phase::Run, &error).into()),
                 },
             }
         }
+    }
+
+    /// Why it is to stop; `None`: it is not.
+    fn asked_to_stop(&self) -> Option<Stop> {
+        self.context.stop_now(&self.case, self.number)
+    }
+
+    /// Lets time pass, but not after it is asked to stop.
+    async fn pause(&self, length: Duration) {
+        let _ = timeout(length, self.context.stop_of(&self.case, self.number)).await;
     }
 
     /// How it ended after it was stopped: exits and times for the result, if they are to be had at once.
@@ -257,7 +290,7 @@ impl<'a> Attempt<'a> {
             self.store_pending(Some(note.clone()));
         }
         self.context.phase(&self.case, phase, Some(note), None);
-        self.context.pause(pause).await;
+        self.pause(pause).await;
     }
 
     fn limit(&self, clock: Clock) -> Limit {
@@ -293,6 +326,13 @@ impl<'a> Attempt<'a> {
         self.may_exist = false;
         self.context.ended(&self.job.identifier);
     }
+}
+
+/// The ending of what a rule has stopped, as far as it is known: how it exits then says nothing of it.
+fn ending_so_far(record: &Record) -> Ending {
+    let started = record.result.times.started.unwrap_or_else(clock::now);
+    let ended = record.result.times.ended.unwrap_or_else(clock::now);
+    Ending { started, ended, nodes: record.result.nodes.clone(), ..Ending::default() }
 }
 
 fn point_of(status: &JobStatus) -> crash_points::Point {

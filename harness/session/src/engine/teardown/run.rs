@@ -122,10 +122,10 @@ impl<'a> Teardown<'a> {
             Err(_) => return Err("making its folder panicked".to_owned()),
         }
         if let Some(store) = &context.store {
-            let CaseResult { name, about, attempt, .. } = result;
+            let CaseResult { name, about, attempt, purpose, .. } = result;
             let (session, limits, rules) = (&context.session.id, &workload.limits, &Rules::default());
-            let intent =
-                Intent { session, name, about, attempt: *attempt, job: &job, rules, limits, begun: clock::now(), replaces };
+            let (attempt, purpose, begun) = (*attempt, *purpose, clock::now());
+            let intent = Intent { session, name, about, attempt, purpose, job: &job, rules, limits, begun, replaces };
             store.intent(&intent).await.map_err(|error| format!("store the plan: {}", chain(&error)))?;
         }
         context.may_exist(&self.name, &job, true);

@@ -6,4 +6,5 @@ mod lanes;
 mod order;
 mod rounds;
 mod sources;
+mod study;
 mod teardown;

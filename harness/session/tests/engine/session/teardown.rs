@@ -117,7 +117,7 @@ async fn a_launch_of_a_teardown_that_is_under_way_is_awaited_before_the_cleanup(
     // Turned away once, then under way when the minute of an interrupted session is over.
     let slow = json!({ "not_now": [{ "why": "quota", "retry_after_ms": 30_000 }], "delay_ms": 20_000 });
     let build = Case { teardown: Some(with(takes(10), "launch", slow)), ..case("build", takes(10)) };
-    let results = bench.engine.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::queued));
+    let results = bench.submit_all([build, case("user", takes(60_000)).after(&["build"])].map(Case::queued));
     sleep(Duration::from_millis(500)).await;
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -188,7 +188,7 @@ async fn whoever_leaves_at_once_ends_the_teardown_that_runs_and_begins_none() {
     let bench = Bench::new().await;
     let build = |name| Case { teardown: Some(endless.clone()), ..case(name, takes(10)) };
     let cases = [build("a"), build("b"), case("user", takes(60_000)).after(&["a", "b"])];
-    let results = bench.engine.submit_all(cases.map(Case::queued));
+    let results = bench.submit_all(cases.map(Case::queued));
     sleep(Duration::from_secs(5)).await;
     bench.engine.cancel("Ctrl-C");
     for result in results {
@@ -227,7 +227,7 @@ async fn all_teardowns_of_a_cancelled_session_share_one_minute() {
     let bench = Bench::new().await;
     let build = |name| Case { teardown: Some(endless.clone()), ..case(name, takes(10)) };
     let cases = [build("a"), build("b"), build("c"), case("user", takes(60_000)).after(&["a", "b", "c"])];
-    let results = bench.engine.submit_all(cases.map(Case::queued));
+    let results = bench.submit_all(cases.map(Case::queued));
     sleep(Duration::from_secs(5)).await;
     let begun = Instant::now();
     bench.engine.cancel("Ctrl-C");
