@@ -42,6 +42,11 @@ pub struct Evidence {
 /// The evidence in values in the order of their nights, lower ones being worse. `tempering` is c: 1, or less if neighbours resemble
 /// each other. `None` for too few values.
 pub fn evidence(values: &[f64], tempering: f64) -> Option<Evidence> {
+    evidence_with(values, tempering, None)
+}
+
+/// The evidence, with what others say of a change that began at a place of the values.
+pub(super) fn evidence_with(values: &[f64], tempering: f64, others: Option<(usize, f64)>) -> Option<Evidence> {
     let hidden = values.len().saturating_sub(LOOKED_AT);
     let values = &values[hidden..];
     let last = values.len().checked_sub(1)?;
@@ -54,6 +59,9 @@ pub fn evidence(values: &[f64], tempering: f64) -> Option<Evidence> {
     for since in first..=last {
         terms[since - first] = total(&places.logs(since), tempering, since.min(LONGEST_BASELINE));
         places.move_on(since);
+    }
+    if let Some((since, said)) = others {
+        terms[since - hidden - first] += said;
     }
     let terms = &terms[..=last - first];
     let (best, largest) =

@@ -33,7 +33,7 @@ pub struct Alternative {
 /// The number of alternatives.
 pub const ALTERNATIVES: usize = 12;
 
-const SIDES: [(Side, f64); 2] = [(Side::Worse, 0.75), (Side::Better, 0.25)];
+pub(super) const SIDES: [(Side, f64); 2] = [(Side::Worse, 0.75), (Side::Better, 0.25)];
 const SIGMAS: [(f64, f64); 2] = [(2.0, 0.5), (3.5, 0.5)];
 const DIPS: [(usize, f64); 3] = [(0, 0.60), (1, 0.25), (2, 0.15)];
 /// At most every fifth value of a baseline is a dip.

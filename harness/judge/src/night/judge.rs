@@ -7,8 +7,9 @@
 use crate::{
     night::{
         change::{Change, ChangeState, follow, take_over},
+        constants::Constants,
         event::{Event, events},
-        evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence},
+        evidence::{Evidence, LONGEST_BASELINE, SHORTEST_BASELINE, STARTS, evidence_with},
         input::{Metric, Plan, Settings, System},
         segment::{Began, Segment, gone, segments, value_of},
         word::Word,
@@ -179,8 +180,10 @@ pub fn replay(system: &mut System, nights: impl IntoIterator<Item = Night>, sett
 
 /// What the values of each metric of the family say, with this c.
 fn give_evidence(followed: &mut [Followed<'_>], tempering: f64) {
+    let constants = Constants::of(followed.iter().map(|metric| (metric.last_values(), metric.has_changed())));
     for metric in followed.iter_mut().filter(|metric| metric.is_of_family) {
-        metric.evidence = evidence(&metric.oriented(), tempering);
+        let values = metric.oriented();
+        metric.evidence = evidence_with(&values, tempering, constants.evidence(&values, tempering));
     }
 }
 
@@ -256,10 +259,22 @@ impl<'a> Followed<'a> {
         }
     }
 
-    /// The values of the present segment that may count, lower ones being worse.
-    fn oriented(&self) -> Vec<f64> {
+    /// The values of the present segment that may count.
+    fn last_values(&self) -> &[f64] {
         let values = &self.present.values;
-        let last = &values[values.len().saturating_sub(LONGEST_BASELINE + STARTS)..];
+        &values[values.len().saturating_sub(LONGEST_BASELINE + STARTS)..]
+    }
+
+    /// Whether a change is open or lately over: its nights are not among these values.
+    fn has_changed(&self) -> bool {
+        let nights = &self.present.nights;
+        let first = nights[nights.len() - self.last_values().len()..].first();
+        first.is_some_and(|first| self.changes.iter().any(|change| change.holds_back(*first)))
+    }
+
+    /// These values, lower ones being worse.
+    fn oriented(&self) -> Vec<f64> {
+        let last = self.last_values();
         match self.metric.direction {
             Some(Direction::Higher) | None => last.to_vec(),
             Some(Direction::Lower) => last.iter().map(|value| -value).collect(),

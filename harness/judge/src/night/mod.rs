@@ -6,6 +6,7 @@
 //! word       the words of verdicts
 //! gaps       how likely a value falls between which values of the baseline, with and without a change
 //! evidence   M: how much more likely the values are with a change
+//! constants  what metrics that are constant say of each other
 //! change     a change: since when, by how much, and what became of it
 //! judge      all metrics of a system together: the words
 //! event      changes that go together
@@ -13,6 +14,7 @@
 //! ```
 
 mod change;
+mod constants;
 mod event;
 mod evidence;
 mod explain;

@@ -8,7 +8,7 @@ use crate::text::{
 };
 use muster_core::{query::causes::FactChange, rules::perf::format_digits};
 use muster_judge::{
-    night::{Began, Change, ChangeState, Explanation, Side, Step},
+    night::{Began, Change, ChangeState, Explanation, Side, Step, Verdict},
     stats::trend::Shape,
 };
 use std::fmt::Write;
@@ -134,6 +134,15 @@ fn steps(steps: &[Step], unit: &str, screen: &Screen) -> String {
     format!("\n{}{lines}\n", layout.head(screen.paint))
 }
 
+/// The part of the evidence for a constant metric that comes from others.
+#[allow(clippy::float_cmp, reason = "a constant is exactly equal")]
+fn of_constants(verdict: &Verdict, explanation: &Explanation) -> Option<f64> {
+    let found = verdict.changes.iter().find(|change| change.id.opened == explanation.night);
+    let said = found.map_or(verdict.evidence, |change| change.evidence) - explanation.evidence;
+    let is_constant = explanation.baseline.iter().all(|(_, value)| *value == explanation.baseline_median);
+    (is_constant && said > 0.001 * explanation.evidence).then_some(said)
+}
+
 fn sum(night: &SystemNight<'_>, place: usize, explanation: &Explanation) -> String {
     let (family, verdict) = (&night.verdicts.family, &night.verdicts.verdicts[place]);
     let side = match explanation.alternative.side {
@@ -157,11 +166,14 @@ fn sum(night: &SystemNight<'_>, place: usize, explanation: &Explanation) -> Stri
     } else {
         format!("Alone, a metric needed {needed} in that night")
     };
+    let of_constants = of_constants(verdict, explanation)
+        .map(|said| format!(" Other constant metrics of the system add {}.", format_digits(said, 4)))
+        .unwrap_or_default();
     let smallest =
         verdict.smallest_step.map(|step| format!(" The smallest step that is seen within a week: {:.1} %.", 100.0 * step));
     format!(
         "Best explained by {} standard deviations {side} with {dips} in the baseline: the product is {}{tempered}. Over all starts and \
-         alternatives M = {}. {needed}; with k metrics at least as likely, a k-th of it.{}",
+         alternatives M = {}.{of_constants} {needed}; with k metrics at least as likely, a k-th of it.{}",
         explanation.alternative.sigmas,
         format_digits(explanation.logarithm.exp(), 3),
         format_digits(explanation.evidence, 4),

@@ -139,6 +139,23 @@ fn the_arithmetic_of_a_verdict() {
 }
 
 #[test]
+fn the_arithmetic_of_a_constant_says_what_others_add() {
+    let metrics = (0..10).map(|id| {
+        let value =
+            |night: i32| Value { night: Night(night), value: if id == 0 && night >= 12 { 90.0 } else { 100.0 }, segment: 0 };
+        Metric { id, direction: Some(Direction::Higher), values: (0..14).map(value).collect(), ..Metric::default() }
+    });
+    let mut system = System { metrics: metrics.collect(), ..System::default() };
+    let verdicts = replay(&mut system, (6..14).map(Night), &Settings::default()).pop().expect("a night was judged");
+    let settings = Settings::default();
+    let night = SystemNight { system: &system, verdicts: &verdicts, settings: &settings, absent_since: None, notes: &[] };
+    let said = |place| night::explain(&night, place, explain(&system, place, &verdicts.family, Night(13)).as_ref(), &screen(200));
+    let (moved, steady) = (said(0), said(1));
+    assert!(moved.contains("M = 36.04. Other constant metrics of the system add 364.9."), "{moved}");
+    assert!(!steady.contains("Other constant"), "{steady}");
+}
+
+#[test]
 fn a_change_with_what_moved_beside_it() {
     let text = with(|night| {
         let change = night.verdicts.verdicts[0].change().unwrap();

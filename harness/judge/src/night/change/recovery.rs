@@ -7,6 +7,8 @@ use muster_core::stats::{as_float, median};
 pub(super) const SHAPED: usize = 10;
 /// So many values have to be back at the old level.
 pub(super) const BACK: usize = 3;
+/// Each of so few has to be nearer to the old level: one or two values far off are no level, but they move a mean.
+const FEW: usize = 5;
 /// And lie apart from those of the change by so many standard deviations of a difference of means: each night looks again.
 const APART: f64 = 4.0;
 /// Levels are no change if so many of them are less than the smallest change.
@@ -36,7 +38,9 @@ pub(super) fn back_since(before: &[f64], after: &[f64], min_effect: f64, temperi
     let sigma = sigma(before).max(sigma(away));
     let apart = clipped_mean(back, level_back, sigma) - clipped_mean(away, level_away, sigma);
     let is_apart = apart.abs() >= APART * sigma * of_difference(away.len(), back.len(), tempering);
-    (back.len() >= BACK && is_back && was_away && is_apart).then_some(hidden + split)
+    let is_nearer = |value: &f64| (value - level_back).abs() < (value - level_away).abs();
+    let is_level = back.len() > FEW || back.iter().all(is_nearer);
+    (back.len() >= BACK && is_back && was_away && is_apart && is_level).then_some(hidden + split)
 }
 
 /// The last values, which are looked at.
@@ -72,9 +76,11 @@ mod tests {
     #[test]
     fn a_metric_is_back_when_its_last_values_are_at_the_old_level_and_apart_from_the_others() {
         let before: Vec<f64> = (0..30).map(|place| 100.0 + f64::from(place * 7 % 5 - 2) / 2.0).collect();
-        let rows: [(&[f64], Option<usize>); 6] = [
+        let rows: [(&[f64], Option<usize>); 7] = [
             (&[90.0, 91.0, 100.0, 99.5, 100.5], Some(2)),
             (&[90.0, 91.0, 100.0, 99.5], None),
+            // Three whose mean is far from the others, one of them with these.
+            (&[90.0, 91.0, 90.5, 90.0, 91.0, 100.0, 94.0, 100.0], None),
             (&[90.0, 91.0, 89.0, 90.5, 90.0, 91.0], None),
             (&[90.0, 91.0, 95.0, 95.5, 95.0, 95.0], None),
             // As near as noise: it never was away.
