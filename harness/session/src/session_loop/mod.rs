@@ -118,9 +118,8 @@ pub async fn run(
                 }
                 questions.extend(preflight::questions(engine, &mut items, &relaunch, adjustments));
                 engine.submit_all(items);
-                // What was submitted may be over at once.
                 is_idle = false;
-                None
+                continue;
             }
             Next::Stop { attempts, why } => {
                 for (case, attempt) in attempts {

@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// Gives a session its cases: a fixed list, rounds of one, or what another process has left. A source decides what runs; the
 /// engine decides when, and the loop sees to it that what a case needs is there.
 pub trait Source {
-    /// Asked at the start, whenever a case has ended, at the time of a [`Next::Until`], and when the source has news.
+    /// Asked at the start, after [`Next::More`] and [`Next::Stop`], whenever a case has ended, at the time of a [`Next::Until`], and when
+    /// the source has news.
     fn next(&mut self, now: Timestamp, so_far: &SoFar<'_>) -> Next;
 
     /// Resolves when the source has another answer, though no case has ended. May be dropped at any point. `None`: it never has.
@@ -33,9 +34,9 @@ pub struct SoFar<'a> {
 
 /// The answer of a source.
 pub enum Next {
-    /// These may start.
+    /// These may start. The source is asked again at once.
     More(Batch),
-    /// These attempts stop, for this reason, and the source is asked again at once. What has ended by then stays as it ended.
+    /// These attempts stop, for this reason. The source is asked again at once. What has ended by then stays as it ended.
     Stop {
         /// Cases with the numbers of their attempts.
         attempts: Vec<(Arc<CaseName>, u32)>,
