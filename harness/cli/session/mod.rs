@@ -65,6 +65,9 @@ pub fn folders(cli: &Cli, is_rehearsal: bool) -> anyhow::Result<Folders> {
     Ok(folders.keeping_stages(cli.rounds.keep_stage_files))
 }
 
+/// So many batches of lines wait for the view; what is more is left out.
+const LISTENED: usize = 64;
+
 /// The parts of a session that this process holds before the session begins.
 pub struct Held {
     pub folders: Folders,
@@ -103,12 +106,14 @@ pub fn run(
     });
 
     let (events, receiver) = mpsc::unbounded_channel();
+    let (lines, written) = mpsc::channel(LISTENED);
     let config = EngineConfig {
         session: plan.session.clone(),
         folders,
         ownership: store.map(|store| Ownership { store, owner: owner::this_owner(), is_new: plan.taken_over.is_none() }),
         schedulers: wired.schedulers.clone(),
         events,
+        lines: view.is_live().then_some(lines),
         policy: match cli.run.exec_policy {
             args::ExecPolicy::Serial => ExecPolicy::Serial,
             args::ExecPolicy::Async => ExecPolicy::Async,
@@ -120,7 +125,8 @@ pub fn run(
         secrets: secrets::of(cli),
     };
     let begun = Begun::of(runtime, early, config, &plan, heartbeat, terminal)?;
-    let conducted = conduct(runtime, begun, &mut plan, cli, wired, terminal, |frontend| view.watch(receiver, frontend))?;
+    let watch = |frontend| view.watch(receiver, written, frontend);
+    let conducted = conduct(runtime, begun, &mut plan, cli, wired, terminal, watch)?;
     let code = session::report(cli, &reports, &conducted.session, &plan.attempts, terminal);
     report_daemons(&conducted.removed, &plan.attempts, cli, terminal);
     if conducted.num_not_stored > 0 {
@@ -148,7 +154,7 @@ impl Conducted {
 fn view(cli: &Cli, plan: &SessionPlan, terminal: Terminal) -> View {
     let to_relaunch = plan.to_relaunch();
     let num_ended = plan.attempts.last().count().saturating_sub(to_relaunch.len());
-    View::new(terminal, cli.output.format.is_some(), plan.session.num_cases, num_ended)
+    View::new(terminal, cli.output.format.is_some(), plan.session.num_cases, num_ended, secrets::of(cli))
         .planned(plan.remaining().into_iter().chain(&to_relaunch))
 }
 

@@ -5,6 +5,7 @@ use crate::terminal::{NoEcho, Terminal, live_screen};
 use muster_core::{
     case::CaseName,
     result::{CaseResult, Outcome},
+    secret::Secrets,
 };
 use muster_report::{
     Paint,
@@ -15,12 +16,13 @@ use muster_report::{
 use muster_session::{
     event::Event,
     front::{libtest::Frontend, signals::ONE_MORE},
+    log::lines::NewLines,
 };
 use std::{
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
-use tokio::sync::mpsc::{UnboundedReceiver, error::TryRecvError};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, error::TryRecvError};
 
 /// What happens within this time is shown together: a thread that is woken for every event of thousands costs more than
 /// what it prints.
@@ -43,13 +45,19 @@ pub struct View {
     /// How many have a result before anything happens.
     done: u32,
     board: Board,
+    /// What no line of a log shows.
+    secrets: Secrets,
 }
 
 impl View {
     /// A view of a session of `total` cases, of which so many are `done`.
-    pub fn new(terminal: Terminal, has_format: bool, total: u32, done: usize) -> Self {
+    pub fn new(terminal: Terminal, has_format: bool, total: u32, done: usize, secrets: Secrets) -> Self {
         let done = u32::try_from(done).unwrap_or(u32::MAX).min(total);
-        Self { terminal, is_silent: has_format || terminal.level < 0, total, done, board: Board::new(total, done) }
+        Self { terminal, is_silent: has_format || terminal.level < 0, total, done, board: Board::new(total, done), secrets }
+    }
+
+    pub fn is_live(&self) -> bool {
+        self.terminal.live && !self.is_silent
     }
 
     /// Says where the cases will run, so that every partition has its bar.
@@ -67,12 +75,12 @@ impl View {
     }
 
     /// Prints what happens, on a thread of its own, until nothing more can happen. libtest's trials see it, too.
-    pub fn watch(self, events: UnboundedReceiver<Event>, trials: Frontend) -> JoinHandle<()> {
+    pub fn watch(self, events: UnboundedReceiver<Event>, lines: Receiver<NewLines>, trials: Frontend) -> JoinHandle<()> {
         thread::spawn(move || {
             let _no_echo = NoEcho::begin(self.terminal);
-            let is_live = self.terminal.live && !self.is_silent;
+            let is_live = self.is_live();
             let mut watching = Watching::new(self, trials);
-            if is_live { watching.live(events) } else { watching.plain(events) }
+            if is_live { watching.live(events, lines) } else { watching.plain(events) }
         })
     }
 }
@@ -84,6 +92,7 @@ struct Watching {
     done: u32,
     total: u32,
     board: Board,
+    secrets: Secrets,
     started: Instant,
     /// What is to be printed, in order. Nothing of it is printed before all that has happened is taken in: the live view
     /// is then drawn once.
@@ -98,8 +107,8 @@ enum Queued {
 
 impl Watching {
     fn new(view: View, trials: Frontend) -> Self {
-        let View { terminal, is_silent, total, done, board } = view;
-        Self { terminal, trials, is_silent, done, total, board, started: Instant::now(), queued: Vec::new() }
+        let View { terminal, is_silent, total, done, board, secrets } = view;
+        Self { terminal, trials, is_silent, done, total, board, secrets, started: Instant::now(), queued: Vec::new() }
     }
 
     /// Without a live view: what happens is printed as it happens.
@@ -115,7 +124,7 @@ impl Watching {
     }
 
     /// With one: it is drawn when something happens, and when time has passed.
-    fn live(&mut self, mut events: UnboundedReceiver<Event>) {
+    fn live(&mut self, mut events: UnboundedReceiver<Event>, mut lines: Receiver<NewLines>) {
         let mut drawn = Instant::now();
         loop {
             let mut has_news = false;
@@ -129,6 +138,10 @@ impl Watching {
                     Err(TryRecvError::Disconnected) => break true,
                 }
             };
+            // No more than there are now: jobs that always write would keep it from drawing.
+            for NewLines { case, text, .. } in (0..lines.len()).map_while(|_| lines.try_recv().ok()) {
+                self.says(&case, &text);
+            }
             if has_news || drawn.elapsed() >= TICK {
                 self.draw();
                 drawn = Instant::now();
@@ -184,6 +197,16 @@ impl Watching {
                 self.board.cancelled();
                 self.queue_note(&format!("{}: stopping what runs, then reporting; {ONE_MORE}", one_line(&why)));
             }
+        }
+    }
+
+    /// The last of some lines that says anything.
+    fn says(&mut self, case: &CaseName, text: &[u8]) {
+        let mut lines = text.rsplit(|byte| *byte == b'\n');
+        if let Some(last) = lines.find(|line| !line.trim_ascii().is_empty()) {
+            let mut last = String::from_utf8_lossy(last).into_owned();
+            self.secrets.hide(&mut last);
+            self.board.says(case, &last);
         }
     }
 

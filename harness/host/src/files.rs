@@ -13,7 +13,7 @@
 use rustix::fs::OFlags;
 use std::{
     fs::{DirBuilder, File, OpenOptions, Permissions},
-    io::{self, Write},
+    io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::Path,
     sync::atomic::{AtomicU32, Ordering},
@@ -122,6 +122,17 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let regular = file.metadata()?.is_file();
     if regular { Ok(file) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")) }
+}
+
+/// A file that begins with a framing unless a job has truncated it, where its own part begins, and how long that is: all of it if the
+/// framing is gone. Errors are those of [`open_regular`].
+pub fn open_framed(path: &Path, framing: &str) -> io::Result<(File, u64, u64)> {
+    let mut file = open_regular(path)?;
+    let size = file.metadata()?.len();
+    let mut head = vec![0; framing.len()];
+    let is_whole = file.read_exact(&mut head).is_ok() && head == framing.as_bytes();
+    let start = if is_whole { framing.len() as u64 } else { 0 };
+    Ok((file, start, size - start))
 }
 
 /// The content of a file under another name. What its owner may execute stays executable.

@@ -140,6 +140,7 @@ async fn measure() -> Result<ExitCode, Box<dyn Error>> {
         ownership: None,
         schedulers,
         events,
+        lines: None,
         policy: ExecPolicy::Async,
         maxfail: None,
         quarantine: List::default(),

@@ -20,7 +20,7 @@ pub mod event;
 pub mod folders;
 pub mod front;
 pub mod identifier;
-mod log;
+pub mod log;
 pub mod ownership;
 mod panics;
 pub mod patience;

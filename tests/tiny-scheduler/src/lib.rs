@@ -13,7 +13,7 @@ use muster_core::{
         inventory::{Found, Inventory, Scope},
         scheduler::{
             Channel, Chunk, Chunks, Disposition, Disruption, Ending, Exit, Finding, Fut, Job, JobStatus, Launch, Leftovers,
-            LogRequest, Nodes, Scheduler, SectionExit,
+            LogMarks, Nodes, Scheduler, SectionExit,
         },
         stdout::SectionOrigin,
         workload::Workload,
@@ -229,7 +229,7 @@ impl Scheduler for Notes {
         })
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, _request: LogRequest) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, _from: LogMarks) -> Chunks<'a> {
         let chunks = |log: Result<Vec<Chunk>, SchedulerError>| match log {
             Ok(chunks) => chunks.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],

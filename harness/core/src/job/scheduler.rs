@@ -151,7 +151,7 @@ pub trait Scheduler: Send + Sync {
 
     /// The log of every section from the marks on, while the job runs and after it. Ends when every section has ended. Who waits for
     /// its turn, or for a server, sends `Alive`: a log that is silent after its job for longer than `limits().silence` is given up.
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a>;
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a>;
 
     /// Ends the compute, and with `Delete` removes the objects, within `limits().cleanup`. Works from labels alone, even when `launch`
     /// never answered; returns when they are verified stopped or absent. What is already gone is fine. What cannot be
@@ -369,16 +369,6 @@ pub struct LogMark {
     pub time: Option<Timestamp>,
 }
 
-/// The wanted part of a job's log.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LogRequest {
-    /// The part that the caller has already.
-    pub from: LogMarks,
-    /// The caller also reads the log while the job runs where `File` hands it over at the end: in `Live` chunks. Others pay
-    /// nothing for that.
-    pub live: bool,
-}
-
 /// The kind of a section. Stored nowhere: a reader handles each kind in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
@@ -389,7 +379,7 @@ pub enum Channel {
 /// A piece of a job's log.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
-    /// A new section. Sent once, before any other chunk of it.
+    /// A new section. Sent once, before any other chunk of it but `Grows`.
     Open(Channel, SectionOrigin),
     /// Bytes of a section, in order.
     Bytes {
@@ -400,13 +390,9 @@ pub enum Chunk {
         /// The last line's time, where the source has one.
         time: Option<Timestamp>,
     },
-    /// Bytes that the job has just written, of a section that `File` hands over when it has ended. Not to be stored.
-    Live {
-        section: String,
-        /// Offset of the first byte in the section. It goes back if the job truncates its log.
-        at: u64,
-        data: Vec<u8>,
-    },
+    /// The file in which a section grows while its job runs, after the framing of a log with one section. `Open` and `File` follow
+    /// when the job has ended.
+    Grows { origin: SectionOrigin, path: PathBuf },
     /// The whole section is this part of a file that is no longer written; nothing was copied.
     File {
         section: String,

@@ -33,6 +33,7 @@ use crate::{
 use evaluate::Evaluator;
 use muster_text::pattern::Pattern;
 pub use position::{Monitor, Position, TOO_LONG};
+pub use search::lines;
 use search::{Accumulator, Search, figures::Figures, matches::Matches};
 use serde::{Deserialize, Serialize};
 use views::Views;

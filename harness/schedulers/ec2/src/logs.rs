@@ -16,7 +16,7 @@ use futures_util::{StreamExt, stream};
 use muster_core::{
     error::SchedulerError,
     job::{
-        scheduler::{Channel, Chunk, Chunks, Job, LogRequest},
+        scheduler::{Channel, Chunk, Chunks, Job, LogMarks},
         stdout::SectionOrigin,
     },
 };
@@ -29,11 +29,11 @@ const CONSOLE_LOOKS: u32 = 12;
 type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
 
 /// The chunks of a job's log.
-pub(crate) fn log(region: Result<Arc<Region>, SchedulerError>, job: &Job, request: LogRequest) -> Chunks<'static> {
+pub(crate) fn log(region: Result<Arc<Region>, SchedulerError>, job: &Job, from: LogMarks) -> Chunks<'static> {
     let (sender, receiver) = mpsc::channel(4);
     let job = job.clone();
     let sending = async move {
-        if let Err(error) = send(region, &job, &request, &sender).await {
+        if let Err(error) = send(region, &job, &from, &sender).await {
             // Nobody listens any more, or it is told.
             let _ = sender.send(Err(error)).await;
         }
@@ -69,7 +69,7 @@ struct Reader<'a> {
 async fn send(
     region: Result<Arc<Region>, SchedulerError>,
     job: &Job,
-    request: &LogRequest,
+    from: &LogMarks,
     sender: &Sender,
 ) -> Result<(), SchedulerError> {
     let region = region?;
@@ -78,7 +78,7 @@ async fn send(
     let reader = Reader { region: &region, handle: tracked.handle(), tracked, sender };
     let section = |rank: u32| {
         let name = format!("{}-{rank}", reader.handle.name);
-        let at = request.from.iter().find(|mark| mark.section == name).map_or(0, |mark| mark.offset);
+        let at = from.iter().find(|mark| mark.section == name).map_or(0, |mark| mark.offset);
         Section { rank, name, at, is_open: false }
     };
     let mut sections: Vec<Section> = (0..reader.handle.instances).map(section).collect();

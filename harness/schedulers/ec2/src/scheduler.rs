@@ -15,8 +15,8 @@ use muster_core::{
     job::{
         inventory::{Examined, Found, Inventory, Removed, Scope},
         scheduler::{
-            CASES, CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler,
-            Staged, probed_cases,
+            CASES, CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler, Staged,
+            probed_cases,
         },
         workload::Workload,
     },
@@ -212,8 +212,8 @@ impl Scheduler for Ec2 {
         })
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        logs::log(self.of(job), job, request)
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        logs::log(self.of(job), job, from)
     }
 
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {

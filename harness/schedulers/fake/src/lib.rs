@@ -16,7 +16,7 @@ use muster_core::{
     job::{
         descriptor::{Descriptor, Files, Form, Rehearses, SharedKey},
         inventory::{Inventory, Scope},
-        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{Chunk, Chunks, Disposition, Disruption, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         workload::Workload,
     },
 };
@@ -152,10 +152,10 @@ impl Scheduler for FakeScheduler {
         })
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
         self.server.record(Call::Collect, &job.identifier);
         let Some(found) = self.server.find(job) else { return stream::empty().boxed() };
-        let sent = found.log(&request.from).into_iter();
+        let sent = found.log(&from).into_iter();
         stream::unfold((found, Some(sent)), |(found, sent)| async move {
             let mut sent = sent?;
             let batch: Vec<Result<Chunk, SchedulerError>> = match sent.next() {

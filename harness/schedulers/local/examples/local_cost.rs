@@ -9,7 +9,7 @@ use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        scheduler::{Chunk, Disposition, JobStatus, Launch, LogRequest, Scheduler},
+        scheduler::{Chunk, Disposition, JobStatus, Launch, LogMarks, Scheduler},
         stage_folder::SCRIPT_FILE,
         workload::{Limits, Program, Workload},
     },
@@ -131,7 +131,7 @@ async fn one(scheduler: &LocalScheduler, root: &Path, script: &str, number: u32)
     while let JobStatus::Running { .. } = status {
         status = scheduler.wait(&job, Some(&status)).await?;
     }
-    let chunks: Vec<_> = scheduler.collect_logs(&job, LogRequest::default()).collect().await;
+    let chunks: Vec<_> = scheduler.collect_logs(&job, LogMarks::default()).collect().await;
     let is_whole = matches!(&chunks[..], [Ok(Chunk::Open(..)), Ok(Chunk::File { .. }), Ok(Chunk::End { .. })]);
     let leftovers = scheduler.cleanup(&job, Disposition::Delete).await?;
     if is_whole && leftovers.items.is_empty() { Ok(()) } else { Err(format!("{chunks:?} {leftovers:?}").into()) }

@@ -40,9 +40,7 @@ use muster_core::{
     job::{
         descriptor::{ConnectError, Descriptor, Files, Form, Harness, SharedKey},
         inventory::{Inventory, Removed, Scope},
-        scheduler::{
-            Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes, Scheduler, Staged,
-        },
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, NodeSeen, Nodes, Scheduler, Staged},
         workload::Workload,
     },
 };
@@ -162,8 +160,8 @@ impl Scheduler for LocalScheduler {
         Box::pin(self.next_status(job, seen))
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        self.log(job, request.live)
+    fn collect_logs<'a>(&'a self, job: &'a Job, _from: LogMarks) -> Chunks<'a> {
+        self.log(job)
     }
 
     /// `Stop` and `Delete` are the same here: processes end, and the stage folder is the engine's.

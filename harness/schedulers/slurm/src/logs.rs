@@ -20,11 +20,11 @@ use muster_text::time::{Timestamp, format_duration};
 use std::{path::Path, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
 
-/// How often the file is looked at for who reads it while it grows.
-const LIVE_POLL: Duration = Duration::from_secs(1);
+/// How long after an outage is asked again.
+const PAUSE: Duration = Duration::from_secs(5);
 /// How often a file is looked at that is not whole.
 const LATE_POLL: Duration = Duration::from_millis(500);
 
@@ -33,7 +33,7 @@ const REMOVED: &str = "the job removed its log, or the node has never written it
 type Sender = mpsc::Sender<Result<Chunk, SchedulerError>>;
 
 /// The chunks of a job's log.
-pub(crate) fn log(cluster: Result<Arc<Cluster>, SchedulerError>, job: &Job, live: bool) -> Chunks<'static> {
+pub(crate) fn log(cluster: Result<Arc<Cluster>, SchedulerError>, job: &Job) -> Chunks<'static> {
     let job = job.clone();
     let begun = async move {
         let cluster = cluster?;
@@ -42,17 +42,17 @@ pub(crate) fn log(cluster: Result<Arc<Cluster>, SchedulerError>, job: &Job, live
     };
     // Thousands of jobs wait for hours: what sends is made when they run.
     let chunks = move |begun| match begun {
-        Ok((cluster, job, status)) => sent(cluster, job, status, live),
+        Ok((cluster, job, status)) => sent(cluster, job, status),
         Err(error) => Box::pin(stream::iter([Err(error)])),
     };
     Box::pin(stream::once(begun).flat_map(chunks))
 }
 
 /// The chunks of a job that runs, or has ended.
-fn sent(cluster: Arc<Cluster>, job: Job, status: JobStatus, live: bool) -> Chunks<'static> {
+fn sent(cluster: Arc<Cluster>, job: Job, status: JobStatus) -> Chunks<'static> {
     let (sender, receiver) = mpsc::channel(16);
     let sending = async move {
-        if let Err(error) = send(&cluster, &job, status, live, &sender).await {
+        if let Err(error) = send(&cluster, &job, status, &sender).await {
             // Nobody listens any more, or it is told.
             let _ = sender.send(Err(error)).await;
         }
@@ -68,23 +68,12 @@ async fn say(sender: &Sender, chunk: Chunk) {
     let _ = sender.send(Ok(chunk)).await;
 }
 
-async fn send(
-    cluster: &Arc<Cluster>,
-    job: &Job,
-    mut status: JobStatus,
-    live: bool,
-    sender: &Sender,
-) -> Result<(), SchedulerError> {
-    if live && matches!(status, JobStatus::Running { .. }) {
-        say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
-        status = follow(cluster, job, sender).await?;
-    } else {
-        status = match status {
-            JobStatus::Running { .. } => until(cluster, job, is_over).await?,
-            over => over,
-        };
-        say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
+async fn send(cluster: &Arc<Cluster>, job: &Job, mut status: JobStatus, sender: &Sender) -> Result<(), SchedulerError> {
+    if matches!(status, JobStatus::Running { .. }) {
+        say(sender, Chunk::Grows { origin: origin(&status), path: job.stage.join(LOG_FILE) }).await;
+        status = until(cluster, job, is_over).await?;
     }
+    say(sender, Chunk::Open(Channel::Log, origin(&status))).await;
     let tracked = cluster.tracked(job);
     let is_ended = matches!(status, JobStatus::Ended(_));
     let late = if is_ended { await_whole(job, tracked.as_deref(), sender).await } else { None };
@@ -117,28 +106,8 @@ async fn until(cluster: &Arc<Cluster>, job: &Job, holds: impl Fn(&JobStatus) -> 
             Ok(status) if holds(&status) => return Ok(status),
             Ok(status) => seen = Some(status),
             // Who waits for the job reports it; a log only takes longer.
-            Err(error) if error.class == Class::Outage => sleep(LIVE_POLL * 5).await,
+            Err(error) if error.class == Class::Outage => sleep(PAUSE).await,
             Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Tells what is added to the log, until the job has ended.
-async fn follow(cluster: &Arc<Cluster>, job: &Job, sender: &Sender) -> Result<JobStatus, SchedulerError> {
-    let mut ended = Box::pin(until(cluster, job, is_over));
-    let mut at = 0;
-    loop {
-        let over = timeout(LIVE_POLL, &mut ended).await.ok();
-        loop {
-            let job = job.clone();
-            // Nothing to read: the end of the job names what is wrong with its log.
-            let added = blocking(move || stage_log::added(&job, SECTION, &framing(&job.identifier), at)).await;
-            let Ok(Some(Chunk::Live { section, at: from, data })) = added else { break };
-            at = from + data.len() as u64;
-            say(sender, Chunk::Live { section, at: from, data }).await;
-        }
-        if let Some(status) = over {
-            return status;
         }
     }
 }
@@ -185,6 +154,41 @@ fn size(path: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        plan::{Handle, Place},
+        poll::Known,
+    };
+    use muster_core::{
+        case::{Identifier, SessionId},
+        job::scheduler::Ending,
+    };
+
+    #[tokio::test(start_paused = true)]
+    async fn the_file_of_a_log_is_named_while_the_job_runs_and_its_part_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (identifier, path) = (Identifier::from_letters([0; 8]), folder.path().join(LOG_FILE));
+        std::fs::write(&path, framing(&identifier) + "two").unwrap();
+        let handle = Handle { id: Some("1".to_owned()), launched: Some(Timestamp(0)), ..Handle::default() };
+        let job = Job {
+            identifier,
+            session: SessionId("s".into()),
+            case: String::new(),
+            scheduler: "slurm".into(),
+            stage: folder.path().to_owned(),
+            handle: serde_json::to_value(handle).unwrap().into(),
+        };
+        let cluster = Cluster::new(Place::default(), None);
+        let tracked = cluster.track(&job).unwrap();
+        let tell = |status| tracked.tell(Known { status: Some(status), ..Known::default() });
+        tell(JobStatus::Running { since: Timestamp(7), nodes: vec!["n1".into()], partly_ended: None, has_ended: false });
+        let mut chunks = log(Ok(Arc::clone(&cluster)), &job).map(Result::unwrap);
+        let Some(Chunk::Grows { origin, path: grows }) = chunks.next().await else { panic!("no file") };
+        assert_eq!((origin.title().as_str(), origin.created, origin.node.as_deref()), (SECTION, Timestamp(7), Some("n1")));
+        assert_eq!(grows, path);
+        tell(JobStatus::Ended(Ending::default()));
+        let rest: Vec<Chunk> = chunks.filter(|chunk| std::future::ready(*chunk != Chunk::Alive)).collect().await;
+        assert!(matches!(&rest[..], [Chunk::Open(..), Chunk::File { len: 3, .. }, Chunk::End { .. }]), "{rest:?}");
+    }
 
     #[test]
     fn a_pipe_in_the_place_of_a_log_is_not_waited_for() {

@@ -13,7 +13,7 @@ use muster_core::{
         descriptor::Harness,
         inventory::{Examined, Inventory, Removed, Scope},
         scheduler::{
-            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes,
+            CallLimits, Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, NodeSeen, Nodes,
             Scheduler, Staged, asked_by_preflight,
         },
         workload::Workload,
@@ -101,8 +101,8 @@ impl Scheduler for Slurm {
         })
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        logs::log(self.clusters.of(job), job, request.live)
+    fn collect_logs<'a>(&'a self, job: &'a Job, _from: LogMarks) -> Chunks<'a> {
+        logs::log(self.clusters.of(job), job)
     }
 
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {

@@ -9,6 +9,7 @@ use crate::{
     event::{Event, Limit},
     folders::Folders,
     identifier::Identifiers,
+    log::lines::{Listened, NewLines},
 };
 use muster_core::{
     case::{CaseName, Identifier},
@@ -26,7 +27,10 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{mpsc::UnboundedSender, watch},
+    sync::{
+        mpsc::{Sender, UnboundedSender},
+        watch,
+    },
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -66,6 +70,7 @@ pub(crate) struct Context {
     /// Fires when the process is about to end: no teardown goes on.
     pub(crate) leave: CancellationToken,
     events: UnboundedSender<Event>,
+    lines: Option<Sender<NewLines>>,
     /// Why and when it was cancelled.
     why: OnceLock<(String, Instant)>,
     /// The command that ends what is left.
@@ -86,7 +91,7 @@ impl Context {
         session: Session,
         folders: Folders,
         store: Option<Store>,
-        events: UnboundedSender<Event>,
+        (events, lines): (UnboundedSender<Event>, Option<Sender<NewLines>>),
         judge: JudgeIn,
         sweep: String,
         secrets: Secrets,
@@ -109,6 +114,7 @@ impl Context {
             give_up: CancellationToken::new(),
             leave: CancellationToken::new(),
             events,
+            lines,
             why: OnceLock::new(),
             sweep,
             in_flight: Mutex::default(),
@@ -140,6 +146,11 @@ impl Context {
             self.secrets.hide(text);
         }
         let _ = self.events.send(event);
+    }
+
+    /// Gives the lines of a case's log to who listens.
+    pub(crate) fn listened(&self, case: &Arc<CaseName>) -> Option<Listened> {
+        self.lines.clone().map(|to| Listened::new(Arc::clone(case), to))
     }
 
     /// Says in which phase a case is, and what it waits for.

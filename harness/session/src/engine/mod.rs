@@ -26,6 +26,7 @@ use crate::{
     },
     event::Event,
     folders::Folders,
+    log::lines::NewLines,
 };
 use muster_check::site::{Partition, quarantine::List};
 use muster_core::{
@@ -45,7 +46,7 @@ use std::{
 };
 use tokio::{
     runtime::Handle,
-    sync::{Notify, mpsc::UnboundedSender},
+    sync::{Notify, mpsc},
     task::spawn_blocking,
     time::{Instant, sleep, timeout},
 };
@@ -70,7 +71,9 @@ pub struct EngineConfig {
     /// The scheduler of each partition, by the partition's name.
     pub schedulers: BTreeMap<String, Arc<dyn Scheduler>>,
     /// The receiver of events.
-    pub events: UnboundedSender<Event>,
+    pub events: mpsc::UnboundedSender<Event>,
+    /// The receiver of the lines that jobs add to their logs; `None`: nobody listens.
+    pub lines: Option<mpsc::Sender<NewLines>>,
     /// The number of cases that run at once.
     pub policy: ExecPolicy,
     /// The number of failures of a round after which no further case is started; those that run are let end.
@@ -186,13 +189,13 @@ impl Engine {
     /// # Errors
     /// When the session cannot be stored.
     pub async fn begin(config: EngineConfig) -> Result<Self, StoreError> {
-        let EngineConfig { session, folders, ownership, schedulers, events, policy, maxfail, quarantine, judge, sweep, secrets } =
+        let EngineConfig { session, folders, ownership, schedulers, policy, maxfail, quarantine, judge, sweep, secrets, .. } =
             config;
         if let Some(Ownership { store, owner, is_new: true }) = &ownership {
             store.begin(&session, owner).await?;
         }
         let (store, owner) = ownership.map(|Ownership { store, owner, .. }| (store, owner)).unzip();
-        let context = Arc::new(Context::new(session, folders, store, events, judge, sweep, secrets));
+        let context = Arc::new(Context::new(session, folders, store, (config.events, config.lines), judge, sweep, secrets));
         let (state, news) = (Mutex::default(), Notify::new());
         let runtime = Handle::current();
         let shared = Shared { context, runtime, owner, schedulers, policy, maxfail, quarantine, state, news };

@@ -3,11 +3,17 @@
 //! The collector is a task of its own, so that logs reach the disk while the case only waits for a status. A stream that
 //! breaks is taken up again where it broke; what stays lost is a gap.
 
-use crate::{log::spool::Spool, retry::Failures};
+use crate::{
+    log::{
+        lines::{LOOK, Listened},
+        spool::Spool,
+    },
+    retry::Failures,
+};
 use futures_util::StreamExt;
 use muster_core::{
     error::{SchedulerError, chain},
-    job::scheduler::{Chunk, Job, LogRequest, Scheduler},
+    job::scheduler::{Chunk, Job, Scheduler},
     rules::LogLimit,
 };
 use std::{
@@ -43,9 +49,15 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn start(scheduler: &Arc<dyn Scheduler>, job: &Arc<Job>, limit: Option<LogLimit>) -> Self {
+    pub(crate) fn start(
+        scheduler: &Arc<dyn Scheduler>,
+        job: &Arc<Job>,
+        limit: Option<LogLimit>,
+        listened: Option<Listened>,
+    ) -> Self {
         let (stop, arrived) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
-        let task = tokio::spawn(collect(Arc::clone(scheduler), Arc::clone(job), limit, stop.clone(), Arc::clone(&arrived)));
+        let spool = Spool::new(job.stage.clone(), job.identifier.clone()).limited(limit).listened(listened);
+        let task = tokio::spawn(collect(Arc::clone(scheduler), Arc::clone(job), spool, stop.clone(), Arc::clone(&arrived)));
         Self { task, _guard: stop.clone().drop_guard(), stop, arrived, silence: scheduler.limits().silence }
     }
 
@@ -110,20 +122,23 @@ const PANICKED: Drained = Drained::NoLog("collecting the log panicked");
 async fn collect(
     scheduler: Arc<dyn Scheduler>,
     job: Arc<Job>,
-    limit: Option<LogLimit>,
+    mut spool: Spool,
     stop: CancellationToken,
     arrived: Arc<AtomicU64>,
 ) -> Spool {
-    let mut spool = Spool::new(job.stage.clone(), job.identifier.clone()).limited(limit);
     let mut failures = Failures::default();
     loop {
         let marks = spool.marks();
-        let mut chunks = scheduler.collect_logs(&job, LogRequest { from: marks.clone(), live: false }).ready_chunks(BATCH);
+        let mut chunks = scheduler.collect_logs(&job, marks.clone()).ready_chunks(BATCH);
         let broken = loop {
             let batch = tokio::select! {
                 biased;
                 batch = chunks.next() => batch,
                 () = stop.cancelled() => return spool,
+                () = sleep(LOOK), if spool.looks() => {
+                    spool = blocking(spool, Spool::look).await;
+                    continue;
+                }
             };
             let Some(batch) = batch else { return spool };
             let (good, broken) = split(batch);
@@ -156,11 +171,15 @@ async fn write(mut spool: Spool, chunks: Vec<Chunk>) -> Spool {
         spool.take_all(chunks);
         return spool;
     }
-    let written = spawn_blocking(move || {
-        spool.take_all(chunks);
+    blocking(spool, |spool| spool.take_all(chunks)).await
+}
+
+async fn blocking(mut spool: Spool, work: impl FnOnce(&mut Spool) + Send + 'static) -> Spool {
+    let done = spawn_blocking(move || {
+        work(&mut spool);
         spool
     });
-    match written.await {
+    match done.await {
         Ok(spool) => spool,
         Err(lost) => std::panic::resume_unwind(lost.into_panic()),
     }

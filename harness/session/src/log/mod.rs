@@ -2,6 +2,7 @@
 
 pub(crate) mod collect;
 pub(crate) mod keep_files;
+pub mod lines;
 pub(crate) mod spool;
 pub(crate) mod tail;
 pub(crate) mod text;

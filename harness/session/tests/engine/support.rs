@@ -6,7 +6,7 @@ use muster_core::{
     job::{
         inventory::{Inventory, Scope},
         outputs::{Binding, Need, PlannedOutputs},
-        scheduler::{CallLimits, Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{CallLimits, Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         workload::{Limits, Program, Workload},
     },
     result::{About, CaseResult, Counting, Purpose, Session, SourceDefinition},
@@ -21,6 +21,7 @@ use muster_session::{
     engine::{Engine, EngineConfig, ExecPolicy, Ownership},
     event::Event,
     folders::Folders,
+    log::lines::NewLines,
 };
 use muster_text::{Value, time::Timestamp};
 use serde_json::Map;
@@ -32,7 +33,7 @@ use std::{
     time::Duration,
 };
 use tempfile::TempDir;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver, unbounded_channel};
 
 pub(crate) struct Bench {
     pub(crate) engine: Engine,
@@ -60,6 +61,8 @@ pub(crate) struct Options {
     pub(crate) folder: Option<TempDir>,
     /// Another session is at work on the same folders.
     pub(crate) beside_another: bool,
+    /// Who listens to logs.
+    pub(crate) lines: Option<Sender<NewLines>>,
 }
 
 pub(crate) fn session() -> Session {
@@ -92,7 +95,7 @@ impl Bench {
 
     /// Partitions `p` and `q`, both the fake's.
     pub(crate) async fn with(options: Options) -> Self {
-        let Options { policy, maxfail, ownership, scheduler, fake, quarantine, counting, source, folder, beside_another } =
+        let Options { policy, maxfail, ownership, scheduler, fake, quarantine, counting, source, folder, beside_another, lines } =
             options;
         let folder = folder.unwrap_or_else(|| TempDir::new().expect("a folder"));
         let first = beside_another.then(|| places(folder.path()));
@@ -105,6 +108,7 @@ impl Bench {
             ownership,
             schedulers: ["p", "q"].map(|name| (name.to_owned(), Arc::clone(&scheduler))).into(),
             events: sender,
+            lines,
             policy,
             maxfail,
             quarantine,
@@ -388,9 +392,9 @@ impl Scheduler for Panicking {
         self.check(PanicIn::Wait);
         self.fake.wait(job, seen)
     }
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
         self.check(PanicIn::Logs);
-        self.fake.collect_logs(job, request)
+        self.fake.collect_logs(job, from)
     }
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         self.check(PanicIn::Cleanup);
@@ -421,8 +425,8 @@ impl Scheduler for Silent {
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
         self.0.wait(job, seen)
     }
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        self.0.collect_logs(job, request)
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.0.collect_logs(job, from)
     }
     fn cleanup<'a>(&'a self, _job: &'a Job, _how: Disposition) -> Fut<'a, Leftovers> {
         Box::pin(std::future::pending())

@@ -6,10 +6,12 @@
 //! they would see in the whole text. Nothing is copied, and a search keeps its accumulator, never its matches.
 
 pub(super) mod figures;
+pub mod lines;
 pub(super) mod matches;
 
 use crate::job::stdout::Stdout;
 use figures::Figures;
+use lines::blocks;
 use matches::Matches;
 use muster_text::pattern::{Haystack, Next, Pattern, Reach};
 use regex::bytes::CaptureLocations;
@@ -119,25 +121,6 @@ pub(super) fn scan((view, stdout): (usize, &Stdout), searches: &mut [Search], bl
             run(Reach::Text, Stretch { section, offset: 0, text: stdout.searched().section(section) });
         }
     }
-}
-
-/// Blocks of whole lines without the line end that ends them, with their offsets; longer than `size` only where a line that `\n` ends
-/// is. The last one is the rest of the text, final line end included, so that what follows it is searched as well.
-fn blocks(text: &[u8], size: usize) -> impl Iterator<Item = (usize, Haystack<'_>)> {
-    let mut next = Some(0);
-    std::iter::from_fn(move || {
-        let at = next?;
-        let rest = &text[at..];
-        let cut = (rest.len() > size)
-            .then(|| memchr::memrchr(b'\n', &rest[..size]).or_else(|| memchr::memchr(b'\n', &rest[size..]).map(|n| n + size)))
-            .flatten();
-        next = cut.map(|cut| at + cut + 1);
-        let mut text = Haystack::of(&rest[..cut.unwrap_or(rest.len())]);
-        if cut.is_some() && text.has_returns {
-            text.bytes = text.bytes.strip_suffix(b"\r").unwrap_or(text.bytes);
-        }
-        Some((at, text))
-    })
 }
 
 /// Calls `visit` with the groups of every match, until it returns false. The matches are those of `find_iter`: an

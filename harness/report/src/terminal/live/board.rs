@@ -2,7 +2,7 @@
 //! counts are kept, never taken.
 
 use super::{
-    BARS, LEAST_COLUMNS, Limit, RUNNING, Size,
+    BARS, LEAST_COLUMNS, Limit, RUNNING, Size, WIDEST,
     lines::{CaseLine, FAILURES, Tally, bars, case_lines, failure_line, fitted, whole_seconds},
     names::Names,
 };
@@ -42,6 +42,8 @@ struct Running {
     number: u64,
     started: Duration,
     doing: String,
+    /// How much of that stands before the last line of its log; `None`: it does not run.
+    place: Option<usize>,
     clock: Option<Clock>,
     /// When its clock began.
     since: Duration,
@@ -72,7 +74,8 @@ impl Board {
     pub fn begin(&mut self, case: &Arc<CaseName>, at: Duration) {
         self.names.learn(case);
         self.started += 1;
-        let running = Running { number: self.started, started: at, doing: String::new(), clock: None, since: at, limit: None };
+        let running =
+            Running { number: self.started, started: at, doing: String::new(), place: None, clock: None, since: at, limit: None };
         if self.running.insert(Arc::clone(case), running).is_none() {
             self.order.insert(self.started, Arc::clone(case));
             self.tally(case, |tally| tally.running += 1);
@@ -88,6 +91,7 @@ impl Board {
             Some(note) => format!("{phase}: {}", one_line(note)),
             None => phase.to_string(),
         };
+        running.place = (phase == Phase::Run).then_some(running.doing.len());
         match limit {
             Some((clock, limit)) => {
                 if running.clock.replace(clock) != Some(clock) {
@@ -101,10 +105,22 @@ impl Board {
         }
     }
 
+    /// A case has written a line to its log.
+    pub fn says(&mut self, case: &CaseName, line: &str) {
+        if let Some(running) = self.running.get_mut(case)
+            && let Some(place) = running.place
+        {
+            running.doing.truncate(place);
+            running.doing += ": ";
+            // More has no place on a screen, and ten thousand cases may run.
+            running.doing.extend(one_line(line).chars().take(WIDEST));
+        }
+    }
+
     /// The session ends: what runs is being stopped, whatever it was reported to do before.
     pub fn cancelled(&mut self) {
         for running in self.running.values_mut() {
-            (running.doing, running.limit) = ("stopping".to_owned(), None);
+            (running.doing, running.place, running.limit) = ("stopping".to_owned(), None, None);
         }
     }
 

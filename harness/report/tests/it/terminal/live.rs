@@ -146,6 +146,25 @@ fn a_clock_runs_from_where_its_state_began_and_warns_before_its_end() {
 }
 
 #[test]
+fn a_case_that_runs_shows_the_last_line_of_its_log_behind_where_it_runs() {
+    let mut board = Board::new(1, 0);
+    let name = name("soak", 1, "cpu");
+    board.begin(&name, seconds(0));
+    let line = |board: &Board| board.frame(seconds(9), size(80, 24), Paint::OFF).first().cloned().unwrap();
+    board.says(&name, "before it runs");
+    assert!(!line(&board).contains("before"), "{}", line(&board));
+    board.phase(&name, Phase::Run, Some("running on n1"), None, seconds(1));
+    board.says(&name, "step 1");
+    board.says(&name, "step 2\u{1b}[2J");
+    assert!(line(&board).contains("  running on n1: step 2  "), "{}", line(&board));
+    board.says(&name, &"長".repeat(9000));
+    assert!(line(&board).contains(": 長") && line(&board).width() < 80, "{}", line(&board));
+    board.phase(&name, Phase::Sanity, None, None, seconds(2));
+    board.says(&name, "late");
+    assert!(line(&board).contains("  sanity  "), "{}", line(&board));
+}
+
+#[test]
 fn ten_thousand_cases_are_as_quick_to_draw_as_ten() {
     let mut board = Board::new(10_000, 0);
     let names: Vec<_> = (0..10_000).map(|n| name("x", n, "gpu-service")).collect();

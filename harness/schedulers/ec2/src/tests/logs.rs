@@ -2,7 +2,11 @@
 
 use super::{World, job, numbered};
 use base64::{Engine, prelude::BASE64_STANDARD};
-use muster_core::job::scheduler::Job;
+use futures_util::StreamExt;
+use muster_core::{
+    job::scheduler::{Chunk, Job, LogMarks, Scheduler},
+    judge::lines::Lines,
+};
 use std::fmt::Write;
 
 const SEGMENT: usize = 16 << 20;
@@ -108,6 +112,30 @@ async fn a_log_comes_in_pieces_and_goes_on_where_it_was_interrupted() {
 
 fn job_again() -> Job {
     job()
+}
+
+/// Its stream breaks after the first piece, and begins again.
+#[tokio::test(start_paused = true)]
+async fn who_listens_has_every_line_once_while_the_log_grows_and_after_it_begins_again() {
+    let world = World::new();
+    let job = world.launched(&job()).await;
+    world.set(&job, "running", None);
+    world.put(&job, "0/log.000", b"one\ntw");
+    let (mut lines, mut heard) = (Lines::default(), Vec::new());
+    for is_whole in [false, true] {
+        let mut chunks = world.ec2.collect_logs(&job, LogMarks::default());
+        while let Some(chunk) = chunks.next().await {
+            let Chunk::Bytes { at, data, .. } = chunk.unwrap() else { continue };
+            heard.push(String::from_utf8(lines.add(at, &data)).unwrap());
+            if !is_whole {
+                break;
+            }
+        }
+        world.put(&job, "0/log.000", b"one\ntwo\nthree");
+        world.says_all(&job, 0, "done", Some(0), 13);
+    }
+    heard.push(String::from_utf8(lines.end()).unwrap());
+    assert_eq!(heard, ["one\n", "two\n", "three\n"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ use muster_core::{
     case::Identifier,
     error::Class,
     job::{
-        scheduler::{Chunk, Job, JobStatus, Launch, LogRequest, Scheduler},
+        scheduler::{Chunk, Job, JobStatus, Launch, LogMarks, Scheduler},
         workload::Workload,
     },
 };
@@ -107,7 +107,7 @@ impl World {
     async fn log(&self, job: &Job) -> (Vec<(String, Vec<u8>)>, Vec<String>) {
         use futures_util::StreamExt;
         let (mut sections, mut gaps): (Vec<(String, Vec<u8>)>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut chunks = self.ec2.collect_logs(job, LogRequest::default());
+        let mut chunks = self.ec2.collect_logs(job, LogMarks::default());
         while let Some(chunk) = chunks.next().await {
             match chunk.unwrap() {
                 Chunk::Open(_, origin) => sections.push((origin.name, Vec::new())),

@@ -27,7 +27,7 @@ use muster_core::{
         handle::JobHandle,
         inventory::{Examined, Inventory, Lease, Removed, Scope},
         scheduler::{
-            Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, NodeSeen, Nodes, Scheduler, Staged,
+            Chunks, Disposition, Finding, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, NodeSeen, Nodes, Scheduler, Staged,
         },
         workload::Workload,
     },
@@ -212,11 +212,11 @@ impl Scheduler for Kubernetes {
         Box::pin(self.status(job, seen))
     }
 
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
         let following = async move {
             let (shared, handle) = self.of(job).await?;
             let observed = shared.observe(job, &handle);
-            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), handle, observed, request.from))
+            Ok(logs::collect(Pace::default(), Arc::clone(&shared.cluster), handle, observed, from))
         };
         Box::pin(following.try_flatten_stream())
     }

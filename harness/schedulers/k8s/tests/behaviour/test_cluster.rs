@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        scheduler::{Channel, Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{Channel, Chunk, Disposition, Ending, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         workload::{Limits, Program, Workload},
     },
 };
@@ -225,7 +225,7 @@ impl TestCluster {
     /// Its log, to the end.
     pub(crate) async fn logs(&self, job: &Job) -> Logs {
         let collected = async {
-            let mut chunks = self.scheduler.collect_logs(job, LogRequest::default());
+            let mut chunks = self.scheduler.collect_logs(job, LogMarks::default());
             let (mut logs, mut origins, mut titles) = (Logs::default(), Vec::new(), BTreeMap::new());
             while let Some(chunk) = chunks.next().await {
                 match chunk.expect("a chunk") {
@@ -240,7 +240,7 @@ impl TestCluster {
                     }
                     Chunk::Gap { section, why } => logs.gaps.push(format!("{}: {why}", titles[&section])),
                     Chunk::Warning { .. } | Chunk::End { .. } | Chunk::Alive => {}
-                    Chunk::Live { .. } | Chunk::File { .. } => panic!("no pod writes files here"),
+                    Chunk::Grows { .. } | Chunk::File { .. } => panic!("no pod writes files here"),
                 }
             }
             origins.sort_by(|one, other| one.key().cmp(&other.key()));

@@ -12,7 +12,7 @@ use muster_check::render::script::Script;
 use muster_core::{
     case::{CaseName, Identifier, SessionId},
     job::{
-        scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogRequest, Scheduler},
+        scheduler::{Chunk, Disposition, Ending, Exit, Job, JobStatus, Launch, LogMarks, Scheduler},
         stage_folder::LOG_FILE,
         workload::{Limits, Program, Workload},
     },
@@ -166,7 +166,7 @@ async fn ending(scheduler: &LocalScheduler, job: &Job) -> Ending {
 }
 
 async fn chunks(scheduler: &LocalScheduler, job: &Job) -> Vec<Chunk> {
-    scheduler.collect_logs(job, LogRequest::default()).map(Result::unwrap).collect().await
+    scheduler.collect_logs(job, LogMarks::default()).map(Result::unwrap).collect().await
 }
 
 /// Polls until something is so, at most five seconds.

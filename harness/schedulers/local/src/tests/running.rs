@@ -2,10 +2,11 @@
 
 use super::{Field, chunks, ending, launch};
 use crate::{LocalHandle, LocalScheduler, SCHEDULER};
+use futures_util::StreamExt;
 use muster_core::{
     job::{
         descriptor::{Descriptor, Schedulers},
-        scheduler::{Channel, Chunk, Disposition, Exit, JobStatus, LogRequest, Scheduler},
+        scheduler::{Channel, Chunk, Disposition, Exit, JobStatus, LogMarks, Scheduler},
         stage_folder::{EXIT_FILE, SCRIPT_FILE},
         workload::{Program, Staging, Workload},
     },
@@ -180,35 +181,28 @@ async fn waiting_and_collecting_can_be_dropped_at_any_time() {
     for micros in (0..60).map(|n| n * 100) {
         let limit = Duration::from_micros(micros);
         let _ = tokio::time::timeout(limit, field.scheduler.wait(&job, Some(&running))).await;
-        let mut stream = field.scheduler.collect_logs(&job, LogRequest::default());
-        let _ = tokio::time::timeout(limit, futures_util::StreamExt::next(&mut stream)).await;
+        let mut stream = field.scheduler.collect_logs(&job, LogMarks::default());
+        let _ = tokio::time::timeout(limit, stream.next()).await;
     }
     assert_eq!(ending(&field.scheduler, &job).await.exits[0].exit, Exit::Code(4));
     assert_eq!(chunks(&field.scheduler, &job).await.len(), 3);
 }
 
 #[tokio::test]
-async fn who_asks_reads_the_log_while_the_job_runs_and_the_file_at_its_end() {
+async fn the_file_of_a_log_is_named_while_the_job_runs_and_its_part_at_the_end() {
     let field = Field::new();
-    let job = field.launch("echo one; while [ ! -e go ]; do sleep 0.02; done; printf two").await;
-    let mut stream = field.scheduler.collect_logs(&job, LogRequest { live: true, ..LogRequest::default() });
-    let (mut live, mut rest) = (String::new(), Vec::new());
-    while let Some(chunk) = futures_util::StreamExt::next(&mut stream).await {
-        match chunk.unwrap() {
-            Chunk::Live { at, data, .. } => {
-                assert_eq!(at, live.len() as u64);
-                live += std::str::from_utf8(&data).unwrap();
-                if live == "one\n" {
-                    let status = field.scheduler.wait(&job, None).await.unwrap();
-                    assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
-                    fs::write(job.stage.join("go"), "").unwrap();
-                }
-            }
-            chunk => rest.push(chunk),
-        }
-    }
-    assert_eq!(live, "one\ntwo");
-    assert!(matches!(&rest[..], [Chunk::Open(Channel::Log, _), Chunk::File { len: 7, .. }, Chunk::End { .. }]), "{rest:?}");
+    let job = field.launch("while [ ! -e go ]; do sleep 0.02; done; printf two").await;
+    let mut chunks = field.scheduler.collect_logs(&job, LogMarks::default()).map(Result::unwrap);
+    let Some(Chunk::Grows { origin, path: grows }) = chunks.next().await else { panic!("no file") };
+    let status = field.scheduler.wait(&job, None).await.unwrap();
+    assert!(matches!(status, JobStatus::Running { .. }), "{status:?}");
+    fs::write(job.stage.join("go"), "").unwrap();
+    let rest: Vec<Chunk> = chunks.collect().await;
+    assert!(
+        matches!(&rest[..], [Chunk::Open(Channel::Log, open), Chunk::File { path, len: 3, .. }, Chunk::End { .. }]
+            if *open == origin && *path == grows),
+        "{rest:?}"
+    );
 }
 
 #[test]

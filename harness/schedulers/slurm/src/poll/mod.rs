@@ -16,6 +16,8 @@ mod tracked;
 mod users;
 
 pub(crate) use clusters::Clusters;
+#[cfg(test)]
+pub(crate) use tracked::Known;
 pub(crate) use tracked::Tracked;
 
 use crate::{

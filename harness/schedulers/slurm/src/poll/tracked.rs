@@ -210,7 +210,7 @@ impl Tracked {
     }
 
     /// `true`: it is another than before.
-    pub(super) fn tell(&self, known: Known) -> bool {
+    pub(crate) fn tell(&self, known: Known) -> bool {
         self.known.send_if_modified(|before| {
             let changed = *before != known;
             *before = known;

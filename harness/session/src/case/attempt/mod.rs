@@ -138,7 +138,7 @@ impl<'a> Attempt<'a> {
 
     /// From its launch until nothing runs and the log is on disk.
     pub(crate) async fn run(&mut self, record: &mut Record) -> AttemptEnd {
-        let logs = Collector::start(self.scheduler, &self.job, self.log_limit);
+        let logs = Collector::start(self.scheduler, &self.job, self.log_limit, self.context.listened(&self.case));
         let followed = self.follow(record).await;
         if let Err(Unended { end, .. }) = &followed {
             Box::pin(self.stop(record)).await;

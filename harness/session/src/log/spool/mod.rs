@@ -12,7 +12,7 @@ mod assemble;
 mod limit;
 mod moves;
 
-use crate::log::text::count_newlines;
+use crate::log::{lines::Listened, text::count_newlines};
 use muster_core::{
     case::Identifier,
     job::{
@@ -20,6 +20,7 @@ use muster_core::{
         stage_folder::{LOG_FILE, SECTIONS, SPOOL},
         stdout::{Section, SectionOrigin, first_line, header},
     },
+    judge::lines::unknown,
     rules::LogLimit,
 };
 use muster_host::files;
@@ -49,6 +50,8 @@ pub(crate) struct Spool {
     is_over: bool,
     /// Something of it could not be written because the disk is full: that says nothing of the log.
     is_disk_full: bool,
+    /// Who listens to it.
+    listened: Option<Listened>,
 }
 
 /// Whether a disk, or a share of it, has no room left.
@@ -115,12 +118,29 @@ impl Spool {
             kept: 0,
             is_over: false,
             is_disk_full: false,
+            listened: None,
         }
     }
 
     pub(crate) fn limited(mut self, limit: Option<LogLimit>) -> Self {
         self.limit = limit;
         self
+    }
+
+    pub(crate) fn listened(mut self, listened: Option<Listened>) -> Self {
+        self.listened = listened;
+        self
+    }
+
+    /// Whether somebody listens to a file that has to be looked at.
+    pub(crate) fn looks(&self) -> bool {
+        self.listened.as_ref().is_some_and(Listened::looks)
+    }
+
+    pub(crate) fn look(&mut self) {
+        if let Some(listened) = &mut self.listened {
+            listened.look(&self.identifier, self.limit.map(|limit| limit.bytes));
+        }
     }
 
     /// Whether nothing more is kept: there was more than the limit, or the disk is full. A scheduler whose log is not taken to its end
@@ -190,7 +210,13 @@ impl Spool {
                     self.sections[index].gap(format!("bytes from {at} on could not be written: {error}"));
                 }
             }
+            Chunk::Grows { origin, path } => {
+                if let Some(listened) = &mut self.listened {
+                    listened.grows(&origin, path);
+                }
+            }
             Chunk::File { section, path, start, len } => {
+                self.look();
                 let index = self.named(section);
                 let len = self.room(index, len);
                 self.sections[index].source = Source::Part { path, start, len };
@@ -205,12 +231,15 @@ impl Spool {
             }
             Chunk::End { section } => {
                 let index = self.named(section);
-                if self.sections[index].extent == Extent::Open {
+                let is_whole = self.sections[index].extent == Extent::Open;
+                if is_whole {
                     self.sections[index].extent = Extent::Whole;
                 }
+                if let Some(listened) = &mut self.listened {
+                    listened.end(&self.sections[index].id, is_whole);
+                }
             }
-            // It comes again, as a part of the file.
-            Chunk::Live { .. } | Chunk::Alive => {}
+            Chunk::Alive => {}
         }
     }
 
@@ -249,13 +278,11 @@ impl Spool {
     /// Appends what is new of `data`. After a reconnection a source may repeat data.
     fn append(&mut self, index: usize, at: u64, data: &[u8], time: Option<Timestamp>) -> io::Result<()> {
         let section = &mut self.sections[index];
-        let known = usize::try_from(section.mark.saturating_sub(at)).unwrap_or(usize::MAX).min(data.len());
-        if at > section.mark {
-            let lost = at - section.mark;
-            section.gap(format!("{lost} bytes after byte {} were lost", section.mark));
+        let (missing, data) = unknown(section.mark, at, data);
+        if missing > 0 {
+            section.gap(format!("{missing} bytes after byte {} were lost", section.mark));
             section.mark = at;
         }
-        let data = &data[known..];
         let room = self.room(index, data.len() as u64);
         let data = &data[..usize::try_from(room).unwrap_or(data.len())];
         let Some(last) = data.last() else { return Ok(()) };
@@ -268,6 +295,9 @@ impl Spool {
         }
         section.newlines += newlines;
         section.ends_with_newline = *last == b'\n';
+        if let Some(listened) = &mut self.listened {
+            listened.add(&section.origin, section.mark, data);
+        }
         section.mark += data.len() as u64;
         section.last = time.or(section.last);
         Ok(())

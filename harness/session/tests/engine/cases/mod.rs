@@ -1,6 +1,7 @@
 //! One case: its outcome, log, folders and row in the store.
 
 mod folders;
+mod lines;
 mod local;
 mod logs;
 mod outcomes;

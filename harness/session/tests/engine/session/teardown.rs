@@ -4,7 +4,7 @@ use crate::support::{Bench, Case, Options, PanicIn, Panicking, all, case};
 use muster_core::{
     job::{
         inventory::{Inventory, Scope},
-        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogRequest, Scheduler},
+        scheduler::{Chunks, Disposition, Fut, Job, JobStatus, Launch, Leftovers, LogMarks, Scheduler},
         workload::Workload,
     },
     result::CaseResult,
@@ -38,8 +38,8 @@ impl Scheduler for Hesitating {
     fn wait<'a>(&'a self, job: &'a Job, seen: Option<&'a JobStatus>) -> Fut<'a, JobStatus> {
         self.0.wait(job, seen)
     }
-    fn collect_logs<'a>(&'a self, job: &'a Job, request: LogRequest) -> Chunks<'a> {
-        self.0.collect_logs(job, request)
+    fn collect_logs<'a>(&'a self, job: &'a Job, from: LogMarks) -> Chunks<'a> {
+        self.0.collect_logs(job, from)
     }
     fn cleanup<'a>(&'a self, job: &'a Job, how: Disposition) -> Fut<'a, Leftovers> {
         self.0.cleanup(job, how)

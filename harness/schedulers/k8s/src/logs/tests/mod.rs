@@ -16,9 +16,10 @@ use muster_core::{
     decisions::backoff::Backoff,
     error::{Class, SchedulerError},
     job::scheduler::{Channel, Chunk, LogMark, LogMarks},
+    judge::lines::Lines,
 };
 use muster_fake_api::{FakeApi, Fault};
-use muster_text::{Value, time::Timestamp};
+use muster_text::{Value, pattern::Haystack, time::Timestamp};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -62,6 +63,7 @@ struct Collected {
     opened: Vec<String>,
     titles: BTreeMap<String, String>,
     texts: BTreeMap<String, Vec<u8>>,
+    lines: BTreeMap<String, (Lines, Vec<u8>)>,
     times: BTreeMap<String, Timestamp>,
     gaps: Vec<String>,
     warnings: Vec<String>,
@@ -91,6 +93,8 @@ impl Collected {
             Chunk::Bytes { section, at, data, time } => {
                 let section = self.titles[&section].clone();
                 self.times.extend(time.map(|time| (section.clone(), time)));
+                let (lines, complete) = self.lines.entry(section.clone()).or_default();
+                complete.extend(lines.add(at, &data));
                 let text = self.texts.entry(section).or_default();
                 let known = text.len() - usize::try_from(at).unwrap();
                 text.extend(data.into_iter().skip(known));
@@ -99,7 +103,7 @@ impl Collected {
             Chunk::Warning { section, why } => self.warnings.push(format!("{}: {why}", self.titles[&section])),
             Chunk::End { section } => self.ended.push(self.titles[&section].clone()),
             Chunk::Alive => self.alive += 1,
-            Chunk::Live { .. } | Chunk::File { .. } => panic!("no pod writes files here"),
+            Chunk::Grows { .. } | Chunk::File { .. } => panic!("no pod writes files here"),
         }
     }
 
@@ -141,6 +145,12 @@ impl Scene {
     async fn collect(&self) -> Collected {
         let mut collected = Collected::default();
         self.collect_into(&mut collected, usize::MAX).await;
+        // Who listens has every complete line, once and in order.
+        for (section, (mut lines, complete)) in std::mem::take(&mut collected.lines) {
+            let text = Haystack::of(&collected.texts[&section]);
+            let whole = [complete, lines.end()].concat();
+            assert_eq!(whole.trim_ascii_end(), text.between(0, text.bytes.len()).trim_ascii_end(), "{section}");
+        }
         collected
     }
 

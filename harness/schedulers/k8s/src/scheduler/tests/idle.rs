@@ -65,7 +65,7 @@ async fn follow(kubernetes: &Kubernetes, job: &Job) {
         }
     };
     let read = async {
-        let mut chunks = kubernetes.collect_logs(job, LogRequest::default());
+        let mut chunks = kubernetes.collect_logs(job, LogMarks::default());
         while chunks.next().await.is_some() {}
     };
     tokio::join!(wait, read);
