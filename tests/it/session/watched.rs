@@ -336,7 +336,7 @@ fn a_look_changes_no_database_that_a_run_would_bring_up_to_date() {
         for look in LOOKS {
             let ended = sandbox.muster(&[look, &["--db", file]].concat());
             assert_eq!(ended.code, Some(2), "{look:?}: {}{}", ended.stdout, ended.stderr);
-            let why = format!("has schema {schema}, and this muster reads schema 15: `muster results migrate --db {file}`");
+            let why = format!("has schema {schema}, and this muster reads schema 16: `muster results migrate --db {file}`");
             assert!(ended.stderr.contains(&why), "{look:?}: {}", ended.stderr);
         }
         assert_eq!(fs::read(sandbox.path(file)).expect("a file"), before, "{file}");

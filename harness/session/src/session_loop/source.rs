@@ -44,7 +44,7 @@ pub enum Next {
     },
     /// Ask again when a case has ended, or there is news. If nothing runs, and there will be no news, nothing more comes.
     Wait,
-    /// The same, and also at this time, even if nothing runs.
+    /// Ask again as after `Wait`, and also at this time, even if nothing runs.
     Until(Timestamp),
     /// Nothing more comes; a sentence if that may surprise.
     Done(Option<String>),
