@@ -53,7 +53,7 @@ pub static SCHEDULER: Descriptor = Descriptor {
         ),
         Key::of::<String>(
             "container_log_max_size",
-            "`containerLogMaxSize` of the nodes' kubelets, if it is less than their default of 10Mi: `2Mi`.",
+            "`containerLogMaxSize` of the nodes' kubelets, if it is not their default of 10Mi: `2Mi`.",
         ),
         Key::of::<Mapping>("resources", "`resources` of the container that is made from `image`."),
         Key::of::<Vec<String>>("primary_containers", "The containers that decide how a pod ended, where its kind does not say."),

@@ -22,7 +22,7 @@ use muster_core::{
 use muster_store::{Describe, Store};
 use muster_text::time::format_duration;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU32},
     time::Duration,
 };
@@ -165,11 +165,14 @@ impl Context {
         }
     }
 
-    /// Asks an attempt to stop. What has ended by then stays as it ended.
-    pub(crate) fn ask_to_stop(&self, case: &CaseName, attempt: u32, stop: Stop) {
-        self.stops.send_modify(|stops| {
-            stops.entry(case.clone()).or_default().entry(attempt).or_insert(stop);
-        });
+    /// Asks an attempt to stop. What has ended by then stays as it ended. Says whether it is news.
+    pub(crate) fn ask_to_stop(&self, case: &CaseName, attempt: u32, stop: Stop) -> bool {
+        self.stops.send_if_modified(|stops| {
+            let entry = stops.entry(case.clone()).or_default().entry(attempt);
+            let is_news = matches!(entry, Entry::Vacant(_));
+            entry.or_insert(stop);
+            is_news
+        })
     }
 
     /// Why an attempt is to stop at this moment; `None`: it is not.

@@ -202,9 +202,10 @@ impl Engine {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Asks an attempt to stop, for this reason. One that waits for its slot ends when it gets it. What has ended stays as it ended.
-    pub fn stop(&self, case: &CaseName, attempt: u32, why: Stop) {
-        self.shared.context.ask_to_stop(case, attempt, why);
+    /// Asks an attempt to stop, for this reason. One that waits for its slot ends when it gets it. What has ended stays as it ended. Returns
+    /// whether it was not asked before.
+    pub fn stop(&self, case: &CaseName, attempt: u32, why: Stop) -> bool {
+        self.shared.context.ask_to_stop(case, attempt, why)
     }
 
     /// The scheduler of a partition.

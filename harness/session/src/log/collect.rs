@@ -5,7 +5,7 @@
 
 use crate::{
     log::{
-        lines::{LOOK, Listened},
+        lines::{LOOK, LOOKS, Listened},
         spool::Spool,
     },
     retry::Failures,
@@ -24,6 +24,7 @@ use std::{
     time::Duration,
 };
 use tokio::{
+    sync::SemaphorePermit,
     task::{JoinHandle, spawn_blocking},
     time::{sleep, timeout},
 };
@@ -135,7 +136,8 @@ async fn collect(
                 biased;
                 batch = chunks.next() => batch,
                 () = stop.cancelled() => return spool,
-                () = sleep(LOOK), if spool.looks() => {
+                // Waiting for its turn it goes on to take what comes.
+                _turn = turn_to_look(), if spool.looks() => {
                     spool = blocking(spool, Spool::look).await;
                     continue;
                 }
@@ -163,6 +165,11 @@ async fn collect(
             () = stop.cancelled() => return spool,
         }
     }
+}
+
+async fn turn_to_look() -> Option<SemaphorePermit<'static>> {
+    sleep(LOOK).await;
+    LOOKS.acquire().await.ok()
 }
 
 /// Files are written and read on a blocking thread; everything else is bookkeeping.

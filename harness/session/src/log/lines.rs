@@ -1,8 +1,10 @@
 //! Complete lines of the logs of a session, to who listens, while the jobs run: of a section that is spooled, what the spool has
 //! appended; of one that is a file, what it has more than at the last look. Where that was truncated, it begins anew.
 //!
-//! A log never waits for a listener. What a listener is too slow for is left out, and so is what a file grows by faster than it is
-//! looked at: the next batch of the section says how many bytes that are.
+//! A log never waits for a listener. Of what a listener is too slow for, the last batch of each section is kept and offered again; the
+//! others are left out, and so is what a file grows by faster than it is looked at: the next batch of the section says how many bytes
+//! that are. One file of all is looked at at a time, and not much of it: neither a flood of output nor a file system that does not
+//! answer keeps the session from its work.
 
 use muster_core::{
     case::{CaseName, Identifier},
@@ -11,12 +13,17 @@ use muster_core::{
 };
 use muster_host::files::open_framed;
 use std::{collections::HashMap, io, mem, os::unix::fs::FileExt, path::PathBuf, sync::Arc, time::Duration};
-use tokio::sync::mpsc::{Sender, error::TrySendError};
+use tokio::sync::{
+    Semaphore,
+    mpsc::{Sender, error::TrySendError},
+};
 
 /// How often a file that grows is looked at.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// The most that is read of it at one look: the end of what is new.
-const MOST: u64 = 16 << 20;
+const MOST: u64 = 256 << 10;
+/// Who looks at a file has it.
+pub(crate) static LOOKS: Semaphore = Semaphore::const_new(1);
 /// The most that one batch is made of.
 const PIECE: usize = 64 << 10;
 
@@ -46,6 +53,8 @@ struct Section {
     to: Sender<NewLines>,
     origin: SectionOrigin,
     lines: Lines,
+    /// The last batch, which the listener had no room for.
+    unheard: Option<NewLines>,
     /// Where it grows, and where it began there at the last look.
     file: Option<(PathBuf, u64)>,
 }
@@ -55,9 +64,9 @@ impl Listened {
         Self { case, to, sections: HashMap::new() }
     }
 
-    /// Whether there are files to look at, for somebody.
+    /// Whether there are files to look at, or lines to offer again, for somebody.
     pub(super) fn looks(&self) -> bool {
-        !self.to.is_closed() && self.sections.values().any(|section| section.file.is_some())
+        !self.to.is_closed() && self.sections.values().any(|section| section.file.is_some() || section.unheard.is_some())
     }
 
     /// A section has these bytes now.
@@ -74,14 +83,21 @@ impl Listened {
 
     fn section(&mut self, origin: &SectionOrigin) -> &mut Section {
         let Self { case, to, sections } = self;
-        let new =
-            || Section { case: Arc::clone(case), to: to.clone(), origin: origin.clone(), lines: Lines::default(), file: None };
+        let new = || Section {
+            case: Arc::clone(case),
+            to: to.clone(),
+            origin: origin.clone(),
+            lines: Lines::default(),
+            unheard: None,
+            file: None,
+        };
         sections.entry(origin.id()).or_insert_with(new)
     }
 
-    /// Reads what the files have more, up to a limit of the log.
+    /// Reads what the files have more, up to a limit of the log, and offers again what nobody had room for.
     pub(super) fn look(&mut self, identifier: &Identifier, limit: Option<u64>) {
         for section in self.sections.values_mut().filter(|_| !self.to.is_closed()) {
+            section.offer_again();
             // Nothing to read: the end of the job names what is wrong with its log.
             let _ = section.look(identifier, limit);
         }
@@ -91,6 +107,7 @@ impl Listened {
     pub(super) fn end(&mut self, id: &str, is_complete: bool) {
         let Some(mut section) = self.sections.remove(id) else { return };
         let last = if is_complete { section.lines.end() } else { Vec::new() };
+        section.offer_again();
         if !last.is_empty() || section.lines.missed > 0 {
             section.tell(last);
         }
@@ -109,10 +126,18 @@ impl Section {
     }
 
     fn tell(&mut self, text: Vec<u8>) {
-        let missed = mem::take(&mut self.lines.missed);
-        let batch = NewLines { case: Arc::clone(&self.case), origin: self.origin.clone(), text, missed };
-        if let Err(TrySendError::Full(batch)) = self.to.try_send(batch) {
-            self.lines.missed = batch.missed + batch.text.len() as u64;
+        self.offer_again();
+        let left_out = self.unheard.take().map_or(0, |batch| batch.missed + batch.text.len() as u64);
+        let missed = mem::take(&mut self.lines.missed) + left_out;
+        self.unheard = Some(NewLines { case: Arc::clone(&self.case), origin: self.origin.clone(), text, missed });
+        self.offer_again();
+    }
+
+    fn offer_again(&mut self) {
+        if let Some(batch) = self.unheard.take()
+            && let Err(TrySendError::Full(batch)) = self.to.try_send(batch)
+        {
+            self.unheard = Some(batch);
         }
     }
 
@@ -273,12 +298,14 @@ mod tests {
         let mut scene = Scene::new(1, None);
         scene.take([bytes(0, "one\n"), bytes(4, "two\n"), bytes(8, "three\n")]);
         assert_eq!(scene.heard(), ("one\n".to_owned(), 0));
-        scene.take([bytes(14, "four\n")]);
-        assert_eq!(scene.heard(), ("four\n".to_owned(), 10));
-        scene.take([bytes(19, "five\n"), bytes(24, "six\n")]);
-        assert_eq!(scene.heard(), ("five\n".to_owned(), 0));
+        assert!(scene.spool.looks(), "the last batch is offered again");
+        scene.spool.look();
+        assert_eq!(scene.heard(), ("three\n".to_owned(), 4));
+        assert!(!scene.spool.looks());
+        scene.take([bytes(14, "four\n"), bytes(19, "five\n"), bytes(24, "six\n")]);
+        assert_eq!(scene.heard(), ("four\n".to_owned(), 0));
         scene.take([end()]);
-        assert_eq!(scene.heard(), (String::new(), 4));
+        assert_eq!(scene.heard(), ("six\n".to_owned(), 5));
         let stdout = scene.spool.assemble(&[]).unwrap();
         assert_eq!(stdout.section(&stdout.sections()[0]), b"one\ntwo\nthree\nfour\nfive\nsix\n");
     }

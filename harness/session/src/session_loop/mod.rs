@@ -122,10 +122,15 @@ pub async fn run(
                 continue;
             }
             Next::Stop { attempts, why } => {
+                let mut is_new = false;
                 for (case, attempt) in attempts {
-                    engine.stop(&case, attempt, why.clone());
+                    is_new |= engine.stop(&case, attempt, why.clone());
                 }
-                continue;
+                if is_new {
+                    continue;
+                }
+                // A source that says it again waits for the ends.
+                None
             }
             Next::Done(why) => return why,
             // Nothing is started any more: nothing can change its answer.

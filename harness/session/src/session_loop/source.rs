@@ -36,7 +36,8 @@ pub struct SoFar<'a> {
 pub enum Next {
     /// These may start. The source is asked again at once.
     More(Batch),
-    /// These attempts stop, for this reason. The source is asked again at once. What has ended by then stays as it ended.
+    /// These attempts stop, for this reason. The source is asked again at once, unless it has said so of all of them before. What has ended
+    /// by then stays as it ended.
     Stop {
         /// Cases with the numbers of their attempts.
         attempts: Vec<(Arc<CaseName>, u32)>,

@@ -6,7 +6,10 @@ use super::{
     lines::{CaseLine, FAILURES, Tally, bars, case_lines, failure_line, fitted, whole_seconds},
     names::Names,
 };
-use crate::text::style::{Paint, Tone, one_line};
+use crate::text::{
+    secret::masked,
+    style::{Paint, Tone, one_line},
+};
 use muster_core::{
     case::CaseName,
     job::workload::Clock,
@@ -113,7 +116,7 @@ impl Board {
             running.doing.truncate(place);
             running.doing += ": ";
             // More has no place on a screen, and ten thousand cases may run.
-            running.doing.extend(one_line(line).chars().take(WIDEST));
+            running.doing.extend(masked(&one_line(line)).chars().take(WIDEST));
         }
     }
 

@@ -157,6 +157,8 @@ fn a_case_that_runs_shows_the_last_line_of_its_log_behind_where_it_runs() {
     board.says(&name, "step 1");
     board.says(&name, "step 2\u{1b}[2J");
     assert!(line(&board).contains("  running on n1: step 2  "), "{}", line(&board));
+    board.says(&name, "pass\u{1b}[0mword=hunter2secret");
+    assert!(line(&board).contains("  running on n1: password=***  "), "{}", line(&board));
     board.says(&name, &"長".repeat(9000));
     assert!(line(&board).contains(": 長") && line(&board).width() < 80, "{}", line(&board));
     board.phase(&name, Phase::Sanity, None, None, seconds(2));

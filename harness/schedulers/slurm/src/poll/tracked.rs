@@ -198,15 +198,10 @@ impl Tracked {
         self.exit_hint.store(true, Ordering::Relaxed);
     }
 
-    /// It is not at work any more, and how it ended is not known yet: no limit counts, and people are told. `true`: that is new.
+    /// It is not at work any more, and how it ended is not known yet: no limit of its run counts, and people are told. `true`: that is
+    /// new.
     pub(super) fn stop_clock(&self) -> bool {
-        self.known.send_if_modified(|known| match &mut known.status {
-            Some(JobStatus::Running { has_ended, partly_ended, .. }) => {
-                *partly_ended = Some("it has ended, and Slurm does not say yet how".to_owned());
-                !std::mem::replace(has_ended, true)
-            }
-            _ => false,
-        })
+        self.known.send_if_modified(|known| known.status.as_mut().is_some_and(is_asked_about))
     }
 
     /// `true`: it is another than before.
@@ -216,5 +211,40 @@ impl Tracked {
             *before = known;
             changed
         })
+    }
+}
+
+/// Says in a status that Slurm has to say what became of the job. `true`: that is new.
+fn is_asked_about(status: &mut JobStatus) -> bool {
+    match status {
+        JobStatus::Running { has_ended, partly_ended, .. } => {
+            *partly_ended = Some("it has ended, and Slurm does not say yet how".to_owned());
+            !std::mem::replace(has_ended, true)
+        }
+        JobStatus::Pending { why } => {
+            let told = "it has left the queue, and Slurm does not say yet what became of it";
+            std::mem::replace(why, told.to_owned()) != told
+        }
+        JobStatus::NotSeen | JobStatus::Ended(_) | JobStatus::Gone { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_slurm_is_asked_about_is_told_once() {
+        let running = JobStatus::Running { since: Timestamp(0), nodes: Vec::new(), partly_ended: None, has_ended: false };
+        for mut status in [running, JobStatus::Pending { why: "Priority".to_owned() }] {
+            assert_eq!([is_asked_about(&mut status), is_asked_about(&mut status)], [true, false], "{status:?}");
+            let told = match &status {
+                JobStatus::Running { partly_ended, .. } => partly_ended.as_deref(),
+                JobStatus::Pending { why } => Some(&**why),
+                _ => None,
+            };
+            assert!(told.is_some_and(|told| told.contains("Slurm does not say yet")), "{status:?}");
+        }
+        assert!(!is_asked_about(&mut JobStatus::NotSeen));
     }
 }

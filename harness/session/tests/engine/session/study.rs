@@ -64,7 +64,6 @@ impl Source for Study {
             if now < due {
                 return Next::Until(due);
             }
-            self.since = now;
             let why = Stop::Rule { name: "slow".into(), why: "no end in time".into() };
             return Next::Stop { attempts: vec![(point, 1)], why };
         }
