@@ -9,7 +9,12 @@ use muster_judge::{
 
 /// A metric with the values of nights 0, 1, 2, ...
 fn metric(id: i64, values: impl Iterator<Item = f64>) -> Metric {
-    let values = (0..).zip(values).map(|(night, value)| Value { night: Night(night), value, segment: 0 }).collect();
+    metric_since(0, id, values)
+}
+
+/// A metric with the values of this night and those that follow it.
+fn metric_since(first: i32, id: i64, values: impl Iterator<Item = f64>) -> Metric {
+    let values = (first..).zip(values).map(|(night, value)| Value { night: Night(night), value, segment: 0 }).collect();
     Metric { id, direction: Some(Direction::Higher), values, ..Metric::default() }
 }
 
@@ -48,6 +53,15 @@ fn a_loss_among_constant_figures_is_found_within_two_nights() {
             }
         }
     }
+}
+
+#[test]
+fn a_figure_that_is_measured_no_more_delays_no_loss_among_constant_ones() {
+    let constant = |id| metric_since(25, id, (25..60).map(move |night| if id == 0 && night >= 50 { 950.0 } else { 1000.0 }));
+    // Its one other value is long past.
+    let gone = metric(20, (0..20).map(|night| if night == 10 { 900.0 } else { 1000.0 }));
+    let (nights, alarms) = found((0..20).map(constant).chain([gone]).collect(), 50);
+    assert!(matches!(nights[..], [1 | 2]) && alarms == 0, "{nights:?} {alarms}");
 }
 
 #[test]

@@ -180,7 +180,8 @@ pub fn replay(system: &mut System, nights: impl IntoIterator<Item = Night>, sett
 
 /// What the values of each metric of the family say, with this c.
 fn give_evidence(followed: &mut [Followed<'_>], tempering: f64) {
-    let constants = Constants::of(followed.iter().map(|metric| (metric.last_values(), metric.has_changed())));
+    let measured = followed.iter().filter(|metric| metric.is_still_measured());
+    let constants = Constants::of(measured.map(|metric| (metric.last_values(), metric.has_changed())));
     for metric in followed.iter_mut().filter(|metric| metric.is_of_family) {
         let values = metric.oriented();
         metric.evidence = evidence_with(&values, tempering, constants.evidence(&values, tempering));
@@ -257,6 +258,11 @@ impl<'a> Followed<'a> {
             opened: None,
             gone_since: None,
         }
+    }
+
+    /// What is measured no more says nothing of the others.
+    fn is_still_measured(&self) -> bool {
+        self.present.nights.last().is_some_and(|last| self.night.before(FOLLOWED) <= *last)
     }
 
     /// The values of the present segment that may count.
