@@ -31,7 +31,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// Reads the series of metrics, each in the order of its nights. `has_changed`: nights of a change lie among or before its values.
+    /// Reads the series of metrics, each in the order of its nights. `has_changed`: a change of it is open or lately over.
     pub(super) fn of<'a>(series: impl Iterator<Item = (&'a [f64], bool)>) -> Self {
         let known = series.filter_map(|(values, has_changed)| Some((Series::of(values)?, has_changed)));
         known.fold(Self::default(), |sum, (one, has_changed)| Self {

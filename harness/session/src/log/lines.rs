@@ -3,8 +3,8 @@
 //!
 //! A log never waits for a listener. Of what a listener is too slow for, the last batch of each section is kept and offered again; the
 //! others are left out, and so is what a file grows by faster than it is looked at: the next batch of the section says how many bytes
-//! that are. One file of all is looked at at a time, and not much of it: neither a flood of output nor a file system that does not
-//! answer keeps the session from its work.
+//! that are. While jobs run, the session reads one file at a time and a limited part of it, so that neither a flood of output nor a file
+//! system that does not answer keeps it from its work.
 
 use muster_core::{
     case::{CaseName, Identifier},
@@ -22,7 +22,7 @@ use tokio::sync::{
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 /// The most that is read of it at one look: the end of what is new.
 const MOST: u64 = 256 << 10;
-/// Who looks at a file has it.
+/// The permit to look at a file.
 pub(crate) static LOOKS: Semaphore = Semaphore::const_new(1);
 /// The most that one batch is made of.
 const PIECE: usize = 64 << 10;
